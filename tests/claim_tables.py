@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from scb.paper.claims.claim import joined
+from scb.paper.rows import joined
 
 RENAMED = {
     "larger": "proximal, larger λ",

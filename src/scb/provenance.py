@@ -54,6 +54,7 @@ def machine(gpu: bool = False) -> str:
     >>> "core" in machine()
     True
     """
+    # Where there is no such file, as on macOS and Windows, Python's own name has to do
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             name = next(
@@ -61,12 +62,12 @@ def machine(gpu: bool = False) -> str:
             )
     except (OSError, StopIteration):
         name = platform.processor() or platform.machine()
-    found = f"{name}, {os.cpu_count()} cores"
+    description = f"{name}, {os.cpu_count()} cores"
     if gpu:
         from scb.kernels.cuda.device import Gpu
 
-        found += f", {Gpu().name}"
-    return found
+        description += f", {Gpu().name}"
+    return description
 
 
 @cache

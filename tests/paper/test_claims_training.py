@@ -5,8 +5,8 @@ import pytest
 
 from claim_tables import mixed, runs
 from scb.paper.claims import convergence, limits, models, regulariser
-from scb.paper.claims.claim import joined
 from scb.paper.outcome import Verdict
+from scb.paper.rows import joined
 
 HOLDS, CHANGED, SOME, UNSURE, FAILS = Verdict.HOLDS, Verdict.CHANGED, Verdict.SOME, Verdict.UNSURE, Verdict.FAILS
 

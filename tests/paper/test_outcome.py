@@ -54,6 +54,9 @@ def test_settings_are_read_off_the_tables():
     table = {"N": np.array([3, 3]), "T": np.array([500, 5000]), "replicate": np.array([0, 1]), "ensemble": np.array(["a", "b"])}
     assert claim.settings(table) == "N = 3; T = 500, 5,000; 2 random tasks at each point; ensembles: a, b; λ = 1e-5"
     assert claim.settings({"T": np.arange(1, 9)}) == "T = 1 to 8; λ = 1e-5"
+    assert claim.settings({"T": np.array([5, 7, np.inf])}) == "T = 5, 7; λ = 1e-5"
+    drawn = {"N": np.array([3]), "replicate": np.array([0]), "chain": np.array(["dense"])}
+    assert claim.settings(drawn) == "N = 3; 1 random task at each point; chains: dense; λ = 1e-5"
 
 
 def test_an_ensemble_that_needs_a_change_is_told_apart():

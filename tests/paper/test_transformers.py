@@ -106,7 +106,7 @@ def test_decoders_are_chosen_by_their_own_tokens():
 
 
 def cells(study, variant, samples, rate=0.001, left=0.05, N=(10,)):
-    """Rows of eight tasks a cell: ``samples`` is T → samples until a tenth is left."""
+    """Rows of eight tasks per cell: ``samples`` is T → samples until a tenth is left."""
     rows = []
     for n in N:
         for T, until in samples.items():

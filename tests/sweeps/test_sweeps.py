@@ -536,7 +536,7 @@ def test_diagrams_show_the_rates(tmp_path, text, x, y):
     (mesh,) = (part for part in figure.axes[0].collections if isinstance(part, QuadMesh))
     expected = [[table["success"][(table[x] == a) & (table[y] == b)].mean() for a in sweep.grid[x]] for b in sweep.grid[y]]
     assert_allclose(mesh.get_array(), expected)
-    assert f"({sweep.seeds} seeds a cell)" in figure.get_suptitle()
+    assert f"({sweep.seeds} seeds per cell)" in figure.get_suptitle()
     figure.draw_without_rendering()
 
 

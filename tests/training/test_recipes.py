@@ -199,7 +199,7 @@ def test_transfer_finds_the_support_in_one_step_whatever_T_is():
         task = scb.Task.random(3, T, 2, seed=3)
         recipe = scb.recipes.transfer(task, task.related(0.6, seed=1).P)
         run = train(task, recipe, seed=2)
-        assert run.samples == pytest.approx(78_000, rel=0.01)  # K_Q and K_P are those of a random task, which differ a little
+        assert run.samples == pytest.approx(90_000, rel=0.01)  # K_Q and K_P are those of a random task, which differ a little
         assert run.history["dist_A"][-1] <= 0.05
         assert run.history["dist_V"][-1] <= 0.05
         np.testing.assert_array_equal(run.A > 0, task.Q > 0)

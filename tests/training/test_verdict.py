@@ -103,7 +103,7 @@ def test_a_weight_that_does_not_stand_out_is_missed_by_its_mass(weight, learned)
     """V makes up for what A lacks, so that all gradients that are seen vanish: what tells is that V has less than K_P."""
     task, V, A = _hidden(weight)
     judge = HeldOut.sized(task.mu, task.K_P, 3)
-    words = [judge(V, A, task.mu, Fresh(task), step_keys(seed, range(2))).word for seed in range(5)]
+    words = [judge(V, A, task.mu, Fresh(task), step_keys(seed, range(2))).verdict for seed in range(5)]
     assert sum(word == GOOD for word in words) >= 4 if learned else GOOD not in words
 
 
@@ -112,7 +112,7 @@ def test_more_samples_decide():
     judge = HeldOut(1000, task.K_P, 3)
     words = []
     for batch_size in (500, 100_000):
-        words.append(replace(judge, batch_size=batch_size)(V, A, task.mu, Fresh(task), step_keys(0, range(2))).word)
+        words.append(replace(judge, batch_size=batch_size)(V, A, task.mu, Fresh(task), step_keys(0, range(2))).verdict)
     assert words[0].startswith("undecided: ")
     assert words[0].endswith(": give more judge_samples")
     assert words[1] == GOOD

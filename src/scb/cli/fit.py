@@ -154,19 +154,20 @@ def _lags(text: str) -> str | int | list[int]:
 
 
 def print_fit(console: Console, fit: "Analysis | SavedFit") -> None:
-    """Print the summary of a fit, and how well held-out symbols are predicted."""
+    """Print the summary of a fit; then, if symbols were held out, a table of how well this model and
+    its baselines predict them, and advice where a baseline is clearly better.
+    """
     console.print(Text(str(fit.summary)))
     if not fit.scores:
         return
-    right = [
-        Column(name, justify="right") for name in ("held-out bits", "more than ours", "± s.e.")
-    ]
-    table = Table("model", *right)
+    headings = ("held-out bits", "more than ours", "± s.e.")
+    table = Table("model", *(Column(heading, justify="right") for heading in headings))
     for score in fit.scores:
-        more = [""] * 2 if score.own else [f"{score.difference:+.4f}", f"{score.error:.4f}"]
-        style = "bold" if score.best else None
-        table.add_row(score.name, f"{score.bits:.4f}", *more, style=style)
+        difference = [f"{score.difference:+.4f}", f"{score.error:.4f}"]
+        cells = [f"{score.bits:.4f}", *(["", ""] if score.own else difference)]
+        table.add_row(score.name, *cells, style="bold" if score.best else None)
     console.print(table)
+    # Scores come best first
     best = fit.scores[0]
     # Worth saying from 0.01 bits per symbol on
     if fit.model.background == "labels" and best.difference < -max(2 * best.error, 0.01):

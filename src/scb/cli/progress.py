@@ -11,14 +11,17 @@ from rich.text import Text
 from scb.cli.terminal import terminal
 from scb.jobs.forecast import Forecast
 
-PATIENCE = 10.0  # seconds between two lines where there is no terminal
+# Between two lines where there is no terminal
+PATIENCE = 10.0  # seconds
 
 
 @contextmanager
 def progress(forecast: Forecast, patience: float = PATIENCE) -> Iterator[Callable[[str], None]]:
-    """Show on stderr how far the forecast is; yields a function that prints a line above.
+    """While the body of ``with`` runs, show on stderr which share of the work is done and the time
+    left.
 
-    Where there is no terminal, a line is printed every ``patience`` seconds.
+    On a terminal this is a bar; elsewhere a thread prints a line every ``patience`` seconds. The
+    body gets a function that prints a line of its own, above the bar.
     """
     console = terminal(stderr=True)
 
@@ -31,10 +34,10 @@ def progress(forecast: Forecast, patience: float = PATIENCE) -> Iterator[Callabl
             bar.add_task("")
             yield note
         return
-    over = Event()
+    finished = Event()
 
     def log() -> None:
-        while not over.wait(patience):
+        while not finished.wait(patience):
             left = duration(forecast.left)
             note(f"{_phase(forecast)}: {forecast.share:.0%}, about {left} left")
 
@@ -43,7 +46,7 @@ def progress(forecast: Forecast, patience: float = PATIENCE) -> Iterator[Callabl
     try:
         yield note
     finally:
-        over.set()
+        finished.set()
         thread.join()
 
 

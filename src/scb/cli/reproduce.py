@@ -1,4 +1,4 @@
-"""``scb reproduce``: the main job."""
+"""``scb reproduce``: make the figures of the paper again, and judge its claims."""
 
 import os
 from pathlib import Path

@@ -15,7 +15,7 @@ from typing import Any
 from scb.extras import install
 from scb.inputs import InputError
 from scb.jobs.job import Job
-from scb.jobs.pool import Answer, Note, run_batch
+from scb.jobs.pool import BatchResult, Note, run_batch
 from scb.jobs.store import Failure
 from scb.provenance import code_digest, require_code
 
@@ -37,7 +37,7 @@ def modules_of(batch: Sequence[Job]) -> set[str]:
     return {type(job).__module__ for job in batch}
 
 
-def compute(batch: Sequence[Job], code: str) -> Answer:
+def compute(batch: Sequence[Job], code: str) -> BatchResult:
     """On a worker: run the batch on one thread, if the worker has the driver's code."""
     require_code(code, *modules_of(batch))
     return run_batch(batch, threads=1)
@@ -70,7 +70,7 @@ class DaskPool:
         self._futures[future.key] = future, batch
         future.add_done_callback(self._done.put)
 
-    def collect(self) -> list[tuple[Sequence[Job], Answer]]:
+    def collect(self) -> list[tuple[Sequence[Job], BatchResult]]:
         """Wait at most a second for a batch to be done."""
         from distributed import KilledWorker
 
@@ -87,7 +87,12 @@ class DaskPool:
             deaths = error.allowed_failures + 1
             reason = f"every worker that ran it died, {deaths} of them: out of memory, perhaps"
             return [
-                (batch, Answer({}, {job.key: Failure(reason, "") for job in batch}, 0.0, lost=True))
+                (
+                    batch,
+                    BatchResult(
+                        {}, {job.key: Failure(reason, "") for job in batch}, 0.0, lost=True
+                    ),
+                )
             ]
         except (CancelledError, OSError):
             raise ConnectionError(GONE) from None

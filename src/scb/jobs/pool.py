@@ -32,7 +32,7 @@ BATCH_SECONDS = 1.0
 _kernels = Lock()
 
 
-class Answer(NamedTuple):
+class BatchResult(NamedTuple):
     """What came back for a batch: for each job, by its key, what it returned, or how it failed."""
 
     results: dict[str, Result]
@@ -42,7 +42,7 @@ class Answer(NamedTuple):
     lost: bool = False
 
 
-def run_batch(batch: Sequence[Job], threads: int | None = None) -> Answer:
+def run_batch(batch: Sequence[Job], threads: int | None = None) -> BatchResult:
     """Run the jobs of a batch in this process; one that raises is a failure, and the others go on.
 
     BLAS has one thread, here as everywhere, because its sums depend on their number. Our kernels
@@ -68,7 +68,7 @@ def run_batch(batch: Sequence[Job], threads: int | None = None) -> Answer:
                     failures[job.key] = Failure(line, traceback.format_exc())
         finally:
             numba.set_num_threads(before)
-    return Answer(results, failures, perf_counter() - begin)
+    return BatchResult(results, failures, perf_counter() - begin)
 
 
 class InProcess:
@@ -80,7 +80,7 @@ class InProcess:
         """Keep the batch until it is asked for."""
         self._batch = batch
 
-    def collect(self) -> list[tuple[Sequence[Job], Answer]]:
+    def collect(self) -> list[tuple[Sequence[Job], BatchResult]]:
         """Run the batch."""
         return [(self._batch, run_batch(self._batch))]
 
@@ -145,14 +145,14 @@ class _Queue:
             self.under_way += 1
             pool.submit([self.suspects.popleft()])
 
-    def takes_back(self, batch: Sequence[Job], answer: Answer) -> bool:
+    def takes_back(self, batch: Sequence[Job], returned: BatchResult) -> bool:
         """Whether the jobs of a batch that came back are to be tried again, each alone."""
         self.under_way -= 1
-        if answer.lost and not self._alone:
+        if returned.lost and not self._alone:
             self.suspects.extend(batch)
             return True
-        if not answer.lost:
-            self.pace.note(_cost(batch), answer.seconds)
+        if not returned.lost:
+            self.pace.note(_cost(batch), returned.seconds)
         return False
 
 
@@ -176,14 +176,14 @@ def run_jobs(
     try:
         while queue:
             queue.hand_out(pool)
-            for batch, answer in pool.collect():
-                if queue.takes_back(batch, answer):
+            for batch, returned in pool.collect():
+                if queue.takes_back(batch, returned):
                     continue
                 by_key = {job.key: job for job in batch}
                 # Results first: a failure may end the run
-                for key, result in answer.results.items():
+                for key, result in returned.results.items():
                     store.add(by_key[key], result)
-                for key, failure in answer.failures.items():
+                for key, failure in returned.failures.items():
                     store.fail(by_key[key], failure)
                 done += len(batch)
                 work_done += _cost(batch)

@@ -16,14 +16,14 @@ from threading import current_thread, main_thread
 from typing import Any, NamedTuple
 
 from scb.jobs.job import Job
-from scb.jobs.pool import Answer, Note, run_batch
+from scb.jobs.pool import BatchResult, Note, run_batch
 from scb.jobs.store import Failure
 from scb.jobs.worker import work
 
 # After so many failed starts in a row we give up.
 MOST_FAILED_STARTS = 3
 KEPT = "Finished runs are kept; the same command goes on from them"
-# The answer to a call over which its process died.
+# Stands for what a call returned if its process died over it.
 LOST = object()
 
 
@@ -49,7 +49,7 @@ class Worker:
             self.process.start()
 
     def take(self, call: Call) -> None:
-        """Send a call. If the process is dead, that is noticed when the answer is awaited."""
+        """Send a call. If the process is dead, that is noticed when its reply is awaited."""
         self.call = call
         with suppress(OSError):
             self.link.send(call)
@@ -84,10 +84,12 @@ class Processes:
         self._waiting.append(Call(run_batch, (batch, self._threads)))
         self._hand_out()
 
-    def collect(self) -> list[tuple[Sequence[Job], Answer]]:
+    def collect(self) -> list[tuple[Sequence[Job], BatchResult]]:
         """Wait at most a second for batches to be done."""
-        through = [(call.arguments[0], answer) for call, answer in self._collect()]
-        return [(batch, _lost(batch) if answer is LOST else answer) for batch, answer in through]
+        through = [(call.arguments[0], returned) for call, returned in self._collect()]
+        return [
+            (batch, _lost(batch) if returned is LOST else returned) for batch, returned in through
+        ]
 
     def each(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
         """Call a function once with each tuple of arguments; yield what the calls return, in the
@@ -96,11 +98,11 @@ class Processes:
         self._waiting.extend(Call(function, arguments) for arguments in calls)
         left = len(calls)
         while left:
-            for _, answer in self._collect():
-                if answer is LOST:
+            for _, returned in self._collect():
+                if returned is LOST:
                     raise ChildProcessError(f"a process died, out of memory perhaps. {KEPT}")
                 left -= 1
-                yield answer
+                yield returned
 
     def end(self) -> None:
         """End all processes, whatever they are doing."""
@@ -133,22 +135,22 @@ class Processes:
         for link in wait(list(links), timeout=1):
             worker = links[link]
             try:
-                answer = worker.link.recv()
+                reply = worker.link.recv()
             except (EOFError, OSError):
                 through += self._replace(worker)
                 continue
             if worker.ready:
-                value, error = answer
+                value, error = reply
                 if error is not None:
                     raise error
                 assert worker.call is not None
                 through.append((worker.call, value))
                 worker.call = None
-            elif answer is None:
+            elif reply is None:
                 worker.ready = True
                 self._failed_starts = 0
             else:
-                worker.reason = answer
+                worker.reason = reply
         self._hand_out()
         return through
 
@@ -167,9 +169,9 @@ class Processes:
         return []
 
 
-def _lost(batch: Sequence[Job]) -> Answer:
+def _lost(batch: Sequence[Job]) -> BatchResult:
     failure = Failure("its process died, out of memory perhaps", "")
-    return Answer({}, {job.key: failure for job in batch}, 0.0, lost=True)
+    return BatchResult({}, {job.key: failure for job in batch}, 0.0, lost=True)
 
 
 def _not_started(reason: str) -> ChildProcessError:

@@ -123,6 +123,7 @@ class Cache:
         return [job for job in different.values() if not self._has(job)]
 
     def _has(self, job: Job) -> bool:
+        """Whether the job's table is on disk and whole; a damaged one is noted in ``damaged``."""
         path = self.path(job)
         if not path.exists():
             return False

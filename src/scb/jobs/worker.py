@@ -1,4 +1,4 @@
-"""The other end of ``Processes``: a process that answers calls. Nothing heavy is imported at the
+"""The other end of ``Processes``: a process that runs calls. Nothing heavy is imported at the
 top, so that a failed start can still be reported.
 """
 
@@ -12,7 +12,7 @@ from threading import Thread
 
 
 def work(link: Connection) -> None:
-    """Send None when ready, or the reason why not; then answer calls until the other end closes."""
+    """Send None when ready, or the reason why not; then run calls until the other end closes."""
     calls: SimpleQueue[bytes] = SimpleQueue()
     try:
         _start(link, calls)
@@ -22,7 +22,7 @@ def work(link: Connection) -> None:
         os._exit(1)
     try:
         while True:
-            link.send_bytes(_answer(calls.get()))
+            link.send_bytes(_reply(calls.get()))
     finally:
         # No traceback, and no waiting for threads.
         os._exit(1)
@@ -49,7 +49,7 @@ def _listen(link: Connection, calls: SimpleQueue[bytes]) -> None:
         os._exit(1)
 
 
-def _answer(call: bytes) -> bytes:
+def _reply(call: bytes) -> bytes:
     """What a call returns and None, or None and what it raises, with the traceback as a note."""
     try:
         # The bytes come through a pipe that only the parent has.
@@ -59,7 +59,7 @@ def _answer(call: bytes) -> bytes:
         error.add_note(traceback.format_exc())
         try:
             # Our own bytes: whether the error survives being sent.
-            pickle.loads(answer := pickle.dumps((None, error)))  # noqa: S301
+            pickle.loads(reply := pickle.dumps((None, error)))  # noqa: S301
         except Exception:
             return pickle.dumps((None, RuntimeError(f"{type(error).__name__}: {error}")))
-        return answer
+        return reply

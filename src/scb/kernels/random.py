@@ -267,13 +267,14 @@ def continue_lags(tokens, start, cumulative_q, lags, cumulative_p, first, u):
     """Fill ``tokens[start:]`` one after the other, each from a source among those before it. Twin:
     ``continue_lags``.
 
-    Slot j of context k looks ``lags[j, k]`` tokens back and takes its distribution from the column
-    of cumulative_p that many after ``first[j, k]``; lag 0 is the background. With one column of
-    cumulative_q there is one context for all. u[i] holds the two uniforms of token start + i.
+    Slot j of state k looks ``lags[j, k]`` tokens back. If it finds token m there, it takes column
+    ``first[j, k] + m`` of cumulative_p; lag 0 is the background, column ``first[j, k]``. The state
+    is the token before, or 0 where cumulative_q has one column. u[i] holds the two uniforms of
+    token start + i.
     """
-    contexts = cumulative_q.shape[1]
+    states = cumulative_q.shape[1]
     for i in range(start, tokens.size):
-        k = tokens[i - 1] if contexts > 1 else 0
+        k = tokens[i - 1] if states > 1 else 0
         slot = choose(cumulative_q[:, k], u[i - start, 0])
         lag = lags[slot, k]
         column = first[slot, k]

@@ -88,7 +88,7 @@ def open_turn(team, number, shares):
     for share in range(shares):
         _release(team.free[share])
     for helper in range(1, team.helpers + 1):
-        _acquire(team.call[helper], np.int32(0))  # it may not have answered the last call yet
+        _acquire(team.call[helper], np.int32(0))  # it may not have taken the last call yet
         _release(team.call[helper])
 
 
@@ -204,10 +204,10 @@ class _Threads:
             # An old call
             ctypes.pythonapi.PyThread_acquire_lock(ctypes.c_void_p(int(self.team.call[me])), 0)
             helper.begin(lambda me=me: kernel(me, self.team, *arguments))
-        answer = kernel(0, self.team, *arguments)
+        returned = kernel(0, self.team, *arguments)
         for helper in self.helpers:
             helper.take_back()
-        return answer
+        return returned
 
     def abandon(self) -> None:
         """End the threads, also after an error in the middle of a kernel."""

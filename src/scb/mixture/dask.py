@@ -24,7 +24,8 @@ from scb.mixture.data import Source
 from scb.mixture.executors import Executor, Here, added
 from scb.provenance import code_digest, require_code
 
-TOGETHER = 8  # answers that are added in one place
+# Sums of partitions that are added in one place
+TOGETHER = 8
 # Bytes: larger arguments are sent once, not with every task
 LARGE = 1 << 16
 _KEY = "scb_fit"  # of tasks
@@ -82,7 +83,7 @@ class Workers:
         return self.client.gather(list(held))
 
     def total(self, held: list[Any]) -> Any:
-        """Add on the workers, a few answers at a time, and fetch the last few."""
+        """Add on the workers, a few sums at a time, and fetch the last few."""
         while len(held) > TOGETHER:
             groups = [(held[i : i + TOGETHER],) for i in range(0, len(held), TOGETHER)]
             held = self.map(added, groups)

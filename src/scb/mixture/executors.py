@@ -18,7 +18,7 @@ class Executor(Protocol):
     def map(
         self, function: Callable[..., Any], held: Iterable[tuple[Any, ...]], *same: Any
     ) -> list[Any]:
-        """Apply a function to each tuple of held objects and the ``same`` arguments; the answers
+        """Apply a function to each tuple of held objects and the ``same`` arguments; the results
         are held.
         """
         ...

@@ -17,8 +17,9 @@ from scb.mixture.tuning import TUNING
 
 
 class ScoreNoise:
-    """A score as a sum of terms (r, N), u[m] for every token m; ``weight`` (r,) says how many
-    samples have each row of them.
+    """The distribution of a score, a sum over samples whose tokens are iid μ.
+
+    Samples of row i add ``terms[i, m]`` if their token is m; ``weight[i]`` says how many there are.
     """
 
     def __init__(self, terms: Array, weight: Array, mu: Array) -> None:
@@ -65,13 +66,17 @@ def noise_levels(noises: Sequence[ScoreNoise], z: float) -> Array:
 
 
 def score_levels(variance: Array, z: Array, cumulants: Callable[[Ints, Array], Array]) -> Array:
-    """(K,): what the scores of K states reach as rarely as Gaussians z (K,) standard deviations; ∞
-    if never.
+    """(K,): for each of K states the level that its score exceeds as rarely as a Gaussian exceeds
+    z[k] standard deviations; ∞ if it never does.
 
-    All are searched for side by side; the cumulants are sums, which may be taken anywhere. The
-    level is K'(θ) for the θ at which the signed root r* = r + log(u/r)/r, whose Gaussian tail is
-    that of the sum at K'(θ), is z. θ starts where it would be for a Gaussian, and is scaled by how
-    far r* is off.
+    At each θ the saddlepoint approximation gives the score K'(θ) and the r* that a standard
+    Gaussian exceeds as rarely:
+
+        r* = r + log(u/r)/r  with  r = √(2(θK'(θ) − K(θ)))  and  u = θ√K''(θ).
+
+    The level of a state is K'(θ) where r* = z. The search starts at the θ of a Gaussian score and
+    multiplies it by z/r*. All states are searched side by side: ``cumulants`` takes the states that
+    are left and their θ, and may add up partitions elsewhere.
     """
     levels = np.full(len(z), np.inf)
     spread = np.sqrt(variance)
@@ -84,12 +89,12 @@ def score_levels(variance: Array, z: Array, cumulants: Callable[[Ints, Array], A
         K, slope, curvature = cumulants(active, theta[active]).T
         r = np.sqrt(np.maximum(2 * (theta[active] * slope - K), 1e-12))
         u = theta[active] * np.sqrt(np.maximum(curvature, TUNING.tiny))
-        r = r + np.log(np.maximum(u, 1e-12) / r) / r
+        r_star = r + np.log(np.maximum(u, 1e-12) / r) / r
         wanted = z[active]
-        error = np.abs(r - wanted)
-        # Keep the best approximation so far.
+        error = np.abs(r_star - wanted)
+        # If the steps run out, what is nearly right counts as the level.
         levels[active] = np.where(error < TUNING.level_tolerance, slope, np.inf)
-        theta[active] *= np.clip(wanted / np.maximum(r, 1e-9), 0.5, 2.0)
+        theta[active] *= np.clip(wanted / np.maximum(r_star, 1e-9), 0.5, 2.0)
         going_on = error >= TUNING.level_precision * wanted
         never = going_on & (theta[active] * spread[active] > TUNING.largest_tilt)
         levels[active[never]] = np.inf

@@ -2,7 +2,7 @@
 
 A fit asks for sums over samples and for nothing else. ``Partition`` takes such a sum over the
 samples that lie in one place; ``data.Data`` adds the sums of all places. On one machine there is
-one partition, and its sums are the answer.
+one partition, and its sums are those over all samples.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -293,8 +293,10 @@ class RowTable:
 
 
 class StateScores:
-    """For each state, the distribution of the score Σ_i U[o_i, x_i]/f_i over its rows, where tokens
-    x are iid μ.
+    """For each state, the distribution of its score Σ_i U[o_i, x_i]/f_i, a sum over its samples.
+
+    U is (N, N), o_i is the label of a sample and f_i its probability under the mixture ``at``. The
+    labels are given, and the tokens x_i are iid μ.
     """
 
     def __init__(self, rows: RowTable, U: Array, at: Mixture, mu: Array) -> None:
@@ -302,16 +304,16 @@ class StateScores:
         self.U = U
         self.f = rows.likelihoods(at)
         self.mu = mu
-        # Distributions that were made, where all (r, N) terms fit into memory together
+        # Distributions by state, kept only where the (r, N) terms of all rows are few
         self.kept: dict[int, ScoreNoise] = {}
 
     def __call__(self, k: int) -> ScoreNoise:
-        """The distribution of state k."""
+        """The distribution of the score of state k."""
         if k in self.kept:
             return self.kept[k]
-        mine = self.rows.last == k
-        terms = self.U[self.rows.label[mine]] / self.f[mine, None]
-        noise = ScoreNoise(terms, self.rows.weight[mine], self.mu)
+        of_state = self.rows.last == k
+        terms = self.U[self.rows.label[of_state]] / self.f[of_state, None]
+        noise = ScoreNoise(terms, self.rows.weight[of_state], self.mu)
         if self.f.size * len(self.mu) <= TUNING.table_rows:
             self.kept[k] = noise
         return noise

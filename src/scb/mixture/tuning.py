@@ -153,7 +153,7 @@ class Tuning:
     # Samples that are worked on at a time, and positions of each state while pairs are counted.
     samples_at_once: int = 1 << 14
     positions_at_once: int = 64
-    # Different rows that are counted in a table.
+    # Different rows that are counted in a table, and terms of scores that are kept.
     table_rows: int = 1 << 22
     # Entries of the tables of pairs that partitions are asked for at a time.
     pair_entries: int = 1 << 20

@@ -89,13 +89,13 @@ def sequence_blocks(sequences: Iterable[AnyArray], T: int) -> list[Block]:
 
 
 def label_block(
-    sequences: Sequence[AnyArray], N: int, T: int, *, contexts: bool = True, skipped: int = 0
+    sequences: Sequence[AnyArray], N: int, T: int, *, by_last: bool = True, skipped: int = 0
 ) -> Block:
     """Every symbol that follows one is a label, with the T symbols before it; token N stands for
     what is not there.
 
-    A negative code is a gap. The first ``skipped`` symbols of each sequence are no labels. Without
-    ``contexts`` all windows have last token 0.
+    A negative code is a gap. The first ``skipped`` symbols of each sequence are no labels. Unless
+    windows differ ``by_last``, all have last token 0.
     """
     flat = np.full(sum(T + len(codes) for codes in sequences), N, dtype=token_dtype(N + 1))
     wanted = np.zeros(flat.size, bool)
@@ -107,7 +107,7 @@ def label_block(
         wanted[start + skipped : end] = True
     there = flat < N
     labels = 1 + np.flatnonzero(there[1:] & there[:-1] & wanted[1:])
-    last = flat[labels - 1].astype(np.int64) if contexts else np.zeros(labels.size, np.int64)
+    last = flat[labels - 1].astype(np.int64) if by_last else np.zeros(labels.size, np.int64)
     return Block(flat, labels - T, last, flat[labels].astype(np.int64))
 
 

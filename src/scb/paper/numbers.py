@@ -83,7 +83,7 @@ def _written(x: float, form: str) -> str:
     """One number; "never" if it is infinite and has significant digits, a dash if there is none."""
     if form and not form.isdigit():
         return format(x, form)
-    if np.isnan(x):
+    if np.isnan(x) or np.isneginf(x):
         return "–"
     text = f"{x:.{form or 2}g}"
     return "never" if np.isinf(x) else f"{float(text):,.0f}" if abs(x) >= 100 else text

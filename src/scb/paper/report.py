@@ -66,7 +66,7 @@ class Judged:
 def write_tables(
     directory: Path, tables: Mapping[str, Table], experiments: Mapping[str, Experiment]
 ) -> None:
-    """One Parquet file a table, with its settings, for whoever wants to look further; and text
+    """A Parquet file for each table, with its settings, for whoever wants to look further; and text
     beside it, to be shipped, if it takes the full run or a GPU."""
     for name, table in tables.items():
         facts = {"table": name, "config": experiments[name].settings, "versions": versions()}
@@ -93,7 +93,7 @@ def draw_figure(
     directory: Path,
     formats: tuple[str, ...] = ("png", "pdf"),
 ) -> None:
-    """Draw a figure of the paper, one file a format; and once more for narrow screens, as
+    """Draw the figure NAME of the report: wide, a file for each format, and for narrow screens as
     NAME-narrow.png."""
     from scb.drawing import narrow, save
 

@@ -62,7 +62,7 @@ def varied(table: Table, axis: str, base: Mapping[str, float] = BASE) -> Table:
 
 
 def law_rows(rows: Table, axis: str, stage: int) -> Table:
-    """The rows in which a law can be seen: in T, Stage 1 has one from ``LAW_FROM`` on only."""
+    """The rows in which a power law shows: in T, Stage 1 has one only from ``LAW_FROM`` on."""
     return where(rows, rows["T"] >= LAW_FROM) if (axis, stage) == ("T", 1) else rows
 
 

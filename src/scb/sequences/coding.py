@@ -137,5 +137,5 @@ def _partition(
     codes: Sequence[Codes], N: int, max_lag: int, context: bool, skipped: int
 ) -> tuple[Partition, Array]:
     """The windows of sequences of codes, and how often each symbol occurs in them."""
-    block = label_block(codes, N, max_lag, contexts=context, skipped=skipped)
+    block = label_block(codes, N, max_lag, by_last=context, skipped=skipped)
     return Partition.from_blocks([block]), symbol_counts([x[skipped:] for x in codes], N)

@@ -13,7 +13,7 @@ from scb.sequences.symbols import readable
 from scb.sequences.tables import Arrays
 
 _KINDS = {"shared": "one matrix for all lags", "per_lag": "a matrix for each lag"}
-# Current symbols, and groups of them, that the answer names
+# How many current symbols of a group, and how many groups of them, the answer names
 _NAMED = 8
 
 
@@ -112,27 +112,37 @@ def _summary_columns(model: LagModel) -> Arrays:
 
 def answer_of(model: LagModel) -> str:
     """Which lags the next symbol depends on, and after which symbols, in a sentence."""
-    after: dict[str, list[str]] = {}
-    lags = np.split(model.attention.indices + 1, model.attention.indptr[1:-1])
-    for k, own in enumerate(lags):
-        if len(own):
-            which = ("lag " if len(own) == 1 else "lags ") + _joined(sorted(own.tolist()), "and")
-            after.setdefault(which, []).append(f"‘{readable(model.classes[k].item())}’")
-    if not after:
+    # The largest groups of current symbols first
+    groups = sorted(_symbols_by_lags(model).items(), key=lambda group: -len(group[1]))
+    if not groups:
         return "No earlier symbol decides the next one, as far as these data can tell."
-    which, names = next(iter(after.items()))
+    (lags, symbols), *others = groups[:_NAMED]
     if not model.context:
-        return f"The next symbol depends on {which}."
-    if len(after) == 1 and len(names) == len(model.classes):
-        return f"Whatever the current symbol, the next one depends on {which}."
-    groups = sorted(after.items(), key=lambda group: -len(group[1]))
-    (which, names), *others = groups[:_NAMED]
-    parts = [f"After {_some(names)}, the next symbol depends on {which}"]
-    parts += [f"after {_some(names)}, on {which}" for which, names in others]
+        return f"The next symbol depends on {lags}."
+    if len(symbols) == len(model.classes):
+        return f"Whatever the current symbol, the next one depends on {lags}."
+    parts = [f"After {_some(symbols)}, the next symbol depends on {lags}"]
+    parts += [f"after {_some(symbols)}, on {lags}" for lags, symbols in others]
     if len(groups) > _NAMED:
         left = len(groups) - _NAMED
         parts.append(f"and after others, on other lags ({left} more groups of symbols)")
     return "; ".join(parts) + "."
+
+
+def _symbols_by_lags(model: LagModel) -> dict[str, list[str]]:
+    """Which current symbols, in quotation marks, have the same lags; keys are "lag 4" or "lags 1
+    and 3".
+
+    A symbol without a lag is in no group. A model without context has one group, of one symbol.
+    """
+    groups: dict[str, list[str]] = {}
+    lags_of = np.split(model.attention.indices + 1, model.attention.indptr[1:-1])
+    for k, lags in enumerate(lags_of):
+        if len(lags):
+            noun = "lag " if len(lags) == 1 else "lags "
+            symbol = f"‘{readable(model.classes[k].item())}’"
+            groups.setdefault(noun + _joined(sorted(lags.tolist()), "and"), []).append(symbol)
+    return groups
 
 
 def _joined(values: Sequence[Any], last: str) -> str:

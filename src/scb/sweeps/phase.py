@@ -172,7 +172,7 @@ def phase(
         f"{counts.max()}" if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
     )
     figure, axes = panels(
-        len(parts), f"{title or 'How often runs succeed'} ({seeds} seeds a cell)", **size
+        len(parts), f"{title or 'How often runs succeed'} ({seeds} seeds per cell)", **size
     )
     crossed = [_draw(ax, part) for ax, (_, part) in zip(axes, parts, strict=True)]
     for ax, (name, _) in zip(axes, parts, strict=True):

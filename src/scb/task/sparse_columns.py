@@ -32,17 +32,19 @@ def slots(counts: NDArray[Any]) -> NDArray[np.intp]:
 def pack(
     rows: NDArray[Any], columns: NDArray[Any], values: Array, N: int
 ) -> tuple[NDArray[np.intp], Array]:
-    """Entries of a matrix as (slots, N) arrays of their rows, ascending in each column, and of
-    their values.
+    """A sparse matrix as two (slots, N) arrays: column k lists the rows of its nonzero entries, in
+    ascending order, and their values.
 
-    Zeros are left out. Shorter columns are filled up with value 0 at row 0.
+    The arrays are as high as the longest column; shorter ones are filled up with value 0 at row 0.
     """
+    # By column, and by row within a column
     order = np.lexsort((rows, columns))
     order = order[values[order] != 0]
     rows, columns, values = rows[order], columns[order], values[order]
     counts = np.bincount(columns, minlength=N)
     slot = slots(counts)
-    packed_rows = np.zeros((int(counts.max(initial=1)), N), dtype=np.intp, order="F")
+    height = int(counts.max(initial=1))
+    packed_rows = np.zeros((height, N), dtype=np.intp, order="F")
     packed_values = np.zeros(packed_rows.shape, order="F")
     packed_rows[slot, columns] = rows
     packed_values[slot, columns] = values

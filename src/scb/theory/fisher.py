@@ -20,7 +20,7 @@ class Information:
     It is stored as the blocks that do not vanish.
 
     P is the (N, C) matrix of label distributions, and row k of the (K, s) array q has the weights
-    of the mixture in context k, for a task the last token. The blocks do not take into account that
+    of the mixture in state k, for a task the last token. The blocks do not take into account that
     columns of P and rows of q sum to 1; ``variances``, ``solve`` and ``inverse`` do, by working on
     the tangent space of these constraints.
 

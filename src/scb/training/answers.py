@@ -22,12 +22,12 @@ def named(function: Any) -> str:
     return getattr(function, "__qualname__", type(function).__qualname__)
 
 
-def point(what: str, answer: Any, V: Array, A: Array) -> tuple[Array, Array]:
+def point(what: str, returned: Any, V: Array, A: Array) -> tuple[Array, Array]:
     """The (V, A) that a rule or rounding returns, of the shapes of those that it was given."""
-    if not isinstance(answer, tuple | list) or len(answer) != 2:
-        raise InputError(f"{what} returns {shown(answer)}: it must return V and A")
-    new_V = shaped_array(f"the V that {what} returns", answer[0], V.shape)
-    return new_V, shaped_array(f"the A that {what} returns", answer[1], A.shape)
+    if not isinstance(returned, tuple | list) or len(returned) != 2:
+        raise InputError(f"{what} returns {shown(returned)}: it must return V and A")
+    new_V = shaped_array(f"the V that {what} returns", returned[0], V.shape)
+    return new_V, shaped_array(f"the A that {what} returns", returned[1], A.shape)
 
 
 def rounded(
@@ -41,27 +41,27 @@ def rounded(
     return V, A
 
 
-def gradient(source: Callable[..., Any], answer: Any, V: Array, A: Array) -> Gradient:
+def gradient(source: Callable[..., Any], returned: Any, V: Array, A: Array) -> Gradient:
     """The gradient that a source returns, of the right shapes; one that is not finite diverges."""
     what = f"the source {named(source)}"
-    if not isinstance(answer, Gradient):
-        raise InputError(f"{what} returns {shown(answer)}: it must return a scb.model.Gradient")
-    for name, array, like in (("V", answer.V, V), ("A", answer.A, A)):
+    if not isinstance(returned, Gradient):
+        raise InputError(f"{what} returns {shown(returned)}: it must return a scb.model.Gradient")
+    for name, array, like in (("V", returned.V, V), ("A", returned.A, A)):
         shaped_array(f"the gradient of {name} that {what} returns", array, like.shape)
-    if not isinstance(answer.loss, int | float | np.number):
-        raise InputError(f"{what} returns the loss {shown(answer.loss)}: it must be a number")
-    integer(f"the number of samples that {what} returns", answer.samples, low=0)
-    return answer
+    if not isinstance(returned.loss, int | float | np.number):
+        raise InputError(f"{what} returns the loss {shown(returned.loss)}: it must be a number")
+    integer(f"the number of samples that {what} returns", returned.samples, low=0)
+    return returned
 
 
 def stopped(stop: Callable[..., Any] | None, V: Array, A: Array, mu: Array, stage: str) -> bool:
     """Whether the condition of a stage, if it has one, ends it."""
     if stop is None:
         return False
-    answer = stop(V, A, mu)
-    if not isinstance(answer, bool | np.bool_):
+    returned = stop(V, A, mu)
+    if not isinstance(returned, bool | np.bool_):
         raise InputError(
-            f"the condition {named(stop)} of stage {stage!r} returns {shown(answer)}: "
+            f"the condition {named(stop)} of stage {stage!r} returns {shown(returned)}: "
             "it must return True or False"
         )
-    return bool(answer)
+    return bool(returned)

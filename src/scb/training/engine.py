@@ -94,8 +94,8 @@ class Composed:
             loss = gradient.loss
             samples += gradient.samples
             arguments = (V, A, gradient.V, at.pull_back(gradient.A), mu, stage)
-            answer = rule(*arguments, kept) if remembers else rule(*arguments)
-            new_V, new_A, new_state = _checked_step(V, A, answer, stage)
+            result = rule(*arguments, kept) if remembers else rule(*arguments)
+            new_V, new_A, new_state = _checked_step(V, A, result, stage)
             with np.errstate(over="ignore", invalid="ignore"):
                 squares = np.append(np.square(new_A).sum(axis=0), np.square(new_V).sum())
             if not (squares < LIMIT**2).all():
@@ -104,7 +104,7 @@ class Composed:
         return Taken(V, A, len(steps), loss, samples, kept)
 
 
-def _checked_step(V: Array, A: Array, answer: Any, stage: Stage) -> tuple[Array, Array, State]:
+def _checked_step(V: Array, A: Array, result: Any, stage: Stage) -> tuple[Array, Array, State]:
     """The V, A and state that a rule returns for (V, A), checked.
 
     They get the memory layout of a run that was saved and loaded, so that sums over them give the
@@ -113,12 +113,12 @@ def _checked_step(V: Array, A: Array, answer: Any, stage: Stage) -> tuple[Array,
     what = f"the rule {named(stage.update)} of stage {stage.name!r}"
     state = NO_STATE
     if isinstance(stage.update, StatefulRule):
-        if not isinstance(answer, tuple) or len(answer) != 3 or not isinstance(answer[2], Mapping):
+        if not isinstance(result, tuple) or len(result) != 3 or not isinstance(result[2], Mapping):
             raise InputError(
-                f"{what} returns {shown(answer)}: it must return V, A and its state, arrays by name"
+                f"{what} returns {shown(result)}: it must return V, A and its state, arrays by name"
             )
-        *answer, state = answer
-    new_V, new_A = point(what, answer, V, A)
+        *result, state = result
+    new_V, new_A = point(what, result, V, A)
     # Steps of our own rules are NaN only where they diverge.
     own = stage.rule in ("proximal", "vanilla")
     if not own and (np.isnan(new_V).any() or np.isnan(new_A).any()):

@@ -56,7 +56,7 @@ extern "C" __global__ void lay_out(const int* starts, int first, int last, int m
 }
 
 // Last token, and label from the token at a source position, of the samples first … last − 1.
-// positions and q are (TOKENS, sparsity), P is (TOKENS, TOKENS) with one distribution a row; q and P are cumulative.
+// positions and q are (TOKENS, sparsity), P is (TOKENS, TOKENS) with one distribution per row; q and P are cumulative.
 extern "C" __global__ void draw_labels(u64 key, int batch_size, int first, int last, const int* starts, const u16* whole,
                                        const u64* fraction, const u16* table, const int* positions, const double* q, int sparsity,
                                        const double* P, int* lasts, int* labels) {

@@ -6,7 +6,7 @@
 //     batch     0        1        2      …  THREADS−1 │ THREADS …                of every sample
 //     thread    0        1        2      …  THREADS−1 │ 0       …                a block has THREADS batches
 //
-// Scores of STAGE samples at a time pass through shared memory. Every position adds one number a sample, in the order of the samples,
+// Scores of STAGE samples at a time pass through shared memory. Every position adds one number per sample, in the order of the samples,
 // whatever the sizes are. partial (segments, stride) takes the sums.
 #include "stream.cuh"
 

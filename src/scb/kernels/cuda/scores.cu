@@ -35,7 +35,7 @@ extern "C" __global__ void differentiate(int samples, const int* mass, const dou
             xa[i * ROW + p % TOKENS] = i < size ? mass[(size_t)begin * TOKENS + p] * scale[lasts[begin + i]] : 0.0;
         }
         __syncthreads();
-        for (int p = threadIdx.x; p < TILE / 4 * TOKENS; p += SCORE_THREADS) {  // one row of V and four samples a thread
+        for (int p = threadIdx.x; p < TILE / 4 * TOKENS; p += SCORE_THREADS) {  // one row of V and four samples per thread
             int i = p / TOKENS * 4;
             int n = p % TOKENS;
             double s[4] = {0.0, 0.0, 0.0, 0.0};

@@ -190,19 +190,21 @@ def _lay_out(lasts, shares, in_place):
 
 @compiled(inline=True)
 def draw_samples(begin, end, batch, sampler, raw, offset, tile, first):
-    """Tokens, labels and mass of the samples begin … end − 1, which share their last token, into
-    the tile from row ``first`` on.
+    """Draw the samples begin … end − 1, which share their last token k: their tokens, the mass Xa
+    that column a = raw + offset puts on each token, and their labels, into the tile from ``first``.
     """
     N = raw.shape[1]
     k = batch.lasts[begin]
     a = raw[:, k]
     shift = offset[k]
+    # The mass on all tokens together, which up to three tokens gives that on token 0
     total = column_sum(a) + a.size * shift if N <= 3 else 0.0
     for i in range(begin, end):
         row = first + i - begin
         tokens = tile.tokens[row]
         mass = tile.mass[row]
         if N > 3:
+            # Draw, then add up the mass in lanes
             draw_tokens(batch.keys[i], sampler.tokens, tile.scratch, tokens)
             for lane in range(LANES):
                 for n in range(N):
@@ -218,6 +220,7 @@ def draw_samples(begin, end, batch, sampler, raw, offset, tile, first):
                 for lane in range(LANES):
                     mass[n] += tile.lanes[lane, n]
         else:
+            # Draw and add up in one pass: above is the mass on tokens 1 and up, last on N − 1
             above, last = draw_and_weigh(
                 batch.keys[i], sampler.tokens, tile.scratch, tokens, a, shift
             )
@@ -225,6 +228,7 @@ def draw_samples(begin, end, batch, sampler, raw, offset, tile, first):
             if N == 3:
                 mass[1] = above - last
             mass[N - 1] = last
+        # The source is a position of the support; the label follows from its token
         slot = choose(sampler.labels.q[:, k], batch.uniforms[0, i])
         source = tokens[sampler.labels.positions[slot, k]]
         tile.labels[row] = choose(sampler.labels.P[:, source], batch.uniforms[1, i])

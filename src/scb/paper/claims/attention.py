@@ -8,6 +8,7 @@ from scb.jobs.table import Table, pick, values, where
 from scb.paper.claims.claim import Claim
 from scb.paper.numbers import median, middle, over, share
 from scb.paper.outcome import Answer, Outcome, all_of, at_least, at_most, mostly
+from scb.paper.rows import in_ensembles
 from scb.paper.slopes import LOGS, log_log_slope
 
 RECIPES = "recipes softmax, paper with λ = 1e-4, sgd; 3,000 steps"
@@ -76,10 +77,14 @@ def softmax_step(softmax_steps: Table) -> Outcome:
     instead="with its step size it is larger than SGD's at every T: softmax settles on few "
     "positions, not always the right ones",
 )
-def softmax_denoises(attention: Table) -> Outcome:
+def softmax_denoises(attention: Table, dirichlet_attention: Table | None = None) -> Outcome:
     """At equal batch ‖Δ_A‖_μ, when α_A passes 0.5, grows with T at an exponent of at most 0.25 for
     softmax, where SGD's grows at 0.35 or more; and at the largest T it is at most SGD's in the
     median."""
+    return in_ensembles(_denoises, attention, dirichlet_attention)
+
+
+def _denoises(attention: Table) -> Outcome:
     cases = {}
     for method in values(attention, "method"):
         rows = pick(attention, method=method)

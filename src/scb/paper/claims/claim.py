@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from scb.inputs import InputError
-from scb.jobs.table import Table, at, pick
+from scb.jobs.table import Table, pick
 from scb.paper.numbers import Number
 from scb.paper.outcome import Answer, Numbers, Outcome, Verdict
+from scb.paper.rows import with_ensemble
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,9 @@ class Claim:
         give."""
         outcome = self.judge(**tables)
         words = (self.words, self.control, self.change, self.instead)
-        unknown = set().union(*map(_names, words)).difference(*outcome.numbers.values())
+        parts = outcome.ensembles.values() or (outcome,)
+        given = [numbers for part in parts for numbers in part.numbers.values()]
+        unknown = set().union(*map(_names, words)).difference(*given)
         if unknown:
             raise InputError(
                 f"claim {self.id}: its judge gives no number {', '.join(sorted(unknown))}"
@@ -248,6 +251,8 @@ class Claim:
         if counts:
             many = " or ".join(map(str, counts))
             sizes.append(f"{many} random {'task' if counts == [1] else 'tasks'} at each point")
+        if any("ensemble" in table for table in tables):
+            tables = tuple(with_ensemble(table) for table in tables if "replicate" in table)
         drawn = [
             f"{plural}: {', '.join(found)}"
             for column, plural in DRAWN.items()
@@ -314,29 +319,13 @@ def _found(column: str, tables: tuple[Table, ...]) -> list[Any]:
 
 
 def _range(found: list[Any]) -> str:
-    """All values if they are few, else the first and the last."""
+    """All finite values if they are few, else the first and the last."""
+    found = [value for value in found if np.isfinite(value)]
     words = [f"{value:,.0f}" if value == round(value) else f"{value:,}" for value in found]
     return ", ".join(words) if len(words) <= 4 else f"{words[0]} to {words[-1]}"
 
 
 def _tasks(table: Table) -> int:
-    """Random tasks at a point: one a replicate, or as many as its search takes."""
+    """Random tasks at a point: one per replicate, or as many as its search takes."""
     each = int(table["runs"][0]) if "runs" in table else 1
     return each * len(np.unique(table["replicate"]))
-
-
-# ---------------------------------------------------------------------------------- parts of judges
-
-
-def joined(*given: Table | None) -> Table:
-    """The rows of tables one after the other, with the columns that all of them have; None is
-    passed over."""
-    tables = [table for table in given if table is not None]
-    names = [name for name in tables[0] if all(name in table for table in tables)]
-    return {name: np.concatenate([table[name] for table in tables]) for name in names}
-
-
-def ends(table: Table, step: int | None, *methods: str) -> list[Table]:
-    """The state of each method after ``step`` steps, or at the end: one row a replicate, in the
-    same order."""
-    return [at(pick(table, method=method), step) for method in methods]

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from scb.jobs.table import Table
-from scb.paper.claims.claim import LITERAL, Claim, ends, joined
+from scb.paper.claims.claim import LITERAL, Claim
 from scb.paper.numbers import CLOSE, Number, middle, share, spread
 from scb.paper.outcome import Outcome, all_of, between, mostly
+from scb.paper.rows import ends, joined
 
 END = 1000
 """Steps of the paper's experiment."""
@@ -138,12 +139,13 @@ def small_rate_is_slow(convergence: Table, ensembles: Table | None = None) -> Ou
     step 400; with η₂' it is larger still, though less noisy, and |α_A| < 1/2.
     """
     runs = joined(convergence, ensembles)
-    slow, fast, ours = ends(runs, END, "SGD, small η₂'", "SGD", "proximal")
-    (start,) = ends(runs, STAGE_ONE, "SGD")
+    # slow is SGD with η₂', fast is SGD with η₂; each has a row for each task
+    slow, fast, proximal = ends(runs, END, "SGD, small η₂'", "SGD", "proximal")
+    (after_stage_one,) = ends(runs, STAGE_ONE, "SGD")
     right = slow["alpha_A"] > 0
-    far = fast["dist_A"] > start["dist_A"] / 2
+    far = fast["dist_A"] > after_stage_one["dist_A"] / 2
     farther = (slow["dist_A"] > fast["dist_A"]) & (np.abs(slow["alpha_A"]) < 0.5)
-    signals = {"slow": slow, "fast": fast, "proximal": ours}
+    signals = {"slow": slow, "fast": fast, "proximal": proximal}
     return Outcome.judged(
         mostly(far & farther),
         mostly((far & farther)[right]),

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from scb.jobs.table import Table, at, pick, values
-from scb.paper.claims.claim import LITERAL, Claim, ends, joined
+from scb.paper.claims.claim import LITERAL, Claim
 from scb.paper.experiments.training import lost_to_noise
 from scb.paper.numbers import CLOSE, MOST, share, spread
 from scb.paper.outcome import Answer, Outcome, all_of, at_least, at_most, mostly, rarely
+from scb.paper.rows import ends, joined
 
 END = 1000
 SETTING = (

@@ -6,9 +6,10 @@ from functools import partial
 import numpy as np
 
 from scb.jobs.table import Table, at, pick, values, where
-from scb.paper.claims.claim import LITERAL, TUNED, Claim, ends
+from scb.paper.claims.claim import LITERAL, TUNED, Claim
 from scb.paper.numbers import CLOSE, Number, average, share, spread
 from scb.paper.outcome import Answer, Outcome, all_of, between, mostly
+from scb.paper.rows import ends
 
 
 @partial(

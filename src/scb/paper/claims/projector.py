@@ -14,9 +14,9 @@ from scb.paper.slopes import log_log_slope
 from scb.paper.stage_one import least_batches, power_laws, stage_one_slopes
 
 DRAWS = 100
-"""For an interval: each is a fit."""
+"""How often replicates are drawn anew for the interval of an exponent; every draw costs a fit."""
 RIGHT = 0.9
-"""The share of right signs that is asked for at long lengths."""
+"""The share of right signs that the least B must reach in the table of spreads."""
 PROJECTORS = {"euclidean": "paper's projector", "mu": "μ-projector"}
 SETTING = (
     f"sparsity 2, Stage 1 alone, η = 0.05, real gradients, not centred, {GOAL:.0%} of signs right, "
@@ -145,14 +145,15 @@ def spread_decides(spread_of_mu: Table) -> Outcome:
     cases: dict[str, dict[str, Number]] = {}
     good = []
     for chain in values(simulated, "chain"):
-        mine = pick(simulated, chain=chain)
-        for spread in sorted(values(mine, "spread")):
-            laws = power_laws(pick(mine, spread=spread), RIGHT, DRAWS)
+        of_chain = pick(simulated, chain=chain)
+        for spread in sorted(values(of_chain, "spread")):
+            by_projector = power_laws(pick(of_chain, spread=spread), RIGHT, DRAWS)
             for projector, name in PROJECTORS.items():
-                law, low, high = laws[projector]
-                slope = Number(law.exponent, low, high)
+                power_law, low, high = by_projector[projector]
+                slope = Number(power_law.exponent, low, high)
                 cases[f"{chain}, spread {spread:g}, {name}"] = {"slope": slope}
+                # Other spreads are shown, and decide nothing
                 if spread in (1, 2):
-                    middle = 2 if (spread, projector) == (2, "euclidean") else 1
-                    good.append(between(slope, middle - 0.5, middle + 0.5))
+                    expected = 2 if (spread, projector) == (2, "euclidean") else 1
+                    good.append(between(slope, expected - 0.5, expected + 0.5))
     return Outcome.judged(all_of(good), cases=cases)

@@ -6,9 +6,10 @@ from functools import partial
 import numpy as np
 
 from scb.jobs.table import Table, pick, values, where
-from scb.paper.claims.claim import TUNED, Claim, joined
+from scb.paper.claims.claim import TUNED, Claim
 from scb.paper.numbers import CLOSE, MOST, Number, median, middle, share, span, spread
 from scb.paper.outcome import Answer, Outcome, all_of, at_least, at_most, between, mostly
+from scb.paper.rows import joined
 from scb.paper.slopes import LOGS, log_log_slope
 
 CORRELATED = "Assumption 2.1; P̂ and P share μ, ‖P̂‖_μ² = Θ(1)‖P‖_μ², and ⟨P̂, P⟩_μ − ‖μ‖² ≥ ‖μ‖²"

@@ -306,15 +306,18 @@ def rounding_is_mild(rounding: Table) -> Outcome:
 def near_uniform(preconditioner: Table) -> Outcome:
     """For entries of a within a share s of uniform, the relative error is at most 3s, and like s^x;
     the 95 % interval of x lies between 0.9 and 1.1."""
+    # first is a₁ where it stands out, else 0. The column uniform has the errors of this form
     rows = pick(preconditioner, first=0.0)
-    far = where(rows, rows["spread"] >= 0.5)
-    near = where(rows, rows["spread"] < 0.5)
+    is_near = rows["spread"] < 0.5
+    near = where(rows, is_near)
+    far = where(rows, ~is_near)
     s, errors = by_value(near, "spread", "uniform", np.max)
     slope = log_log_slope(near["spread"], near["uniform"])
     return Outcome.judged(
         all_of([between(slope, 0.9, 1.1), at_most((errors / s).max(), 3)]),
         cases={f"s = {x:g}": {"error": e} for x, e in zip(s, errors, strict=True)},
         slope=slope,
+        # None if no row is far from uniform, and then nothing is said of the control
         far=far["spread"].max(initial=0) or None,
         far_error=far["uniform"].max(initial=0) or None,
     )

@@ -63,7 +63,7 @@ class RealJob(Job):
 
     @property
     def cost(self) -> float:
-        """Seconds: of simulated runs as measured, of real ones at 5·10¹¹ tokens a second."""
+        """Seconds: of simulated runs as measured, of real ones at 5·10¹¹ tokens per second."""
         return 2.0 if self.gradients == "simulated" else 2e-12 * self.batch_size * self.T * 1000
 
     def run(self) -> Rows:

@@ -110,8 +110,8 @@ class SequenceJob(Job):
         return 0.13 + 5e-6 * self.length
 
     def run(self) -> Rows:
-        """One row: whether the support is exactly right, by both, and how many positions a column
-        the moments mark."""
+        """One row: whether the support is exactly right, by both, and how many positions per
+        column the moments mark."""
         task = random_task(self.N, self.T, 2, self.replicate)
         tokens = generate(task, self.length, self.seed)
         likelihood = recover(tokens, N=self.N, max_lag=self.T, method="likelihood")

@@ -51,21 +51,22 @@ class OneStepJob(Job):
     alpha: float = 0.2
 
     def run(self) -> Rows:
-        """One row: ‖step of σ(w) − step of a‖ over ‖step of a‖, and the largest |entry| of the
-        logits after the step."""
+        """One row: by how much the attention of both models moves apart, ‖softmax's step − linear
+        step‖/‖linear step‖, and the largest |entry| of the logits after the step."""
         task = random_task(self.N, self.T, 2, self.replicate)
         V = line_V(task, self.alpha)
         batch = sample(task, self.batch_size, self.seed, compiled=True)
         uniform = np.full((self.T, self.N), 1 / self.T, order="F")
         eta = self.size / self.T
         gradient = LinearTransformer(V, uniform).gradient(batch).A
-        linear = -eta * (gradient - gradient.mean(axis=0))
-        logits = (
-            -(self.T**2) * eta * SoftmaxTransformer(V, np.zeros_like(uniform)).gradient(batch).A
-        )
-        soft = SoftmaxTransformer(V, logits).attention - uniform
+        # Columns of A keep their sum of 1
+        linear_step = -eta * (gradient - gradient.mean(axis=0))
+        # Logits of 0 are uniform attention
+        logit_gradient = SoftmaxTransformer(V, np.zeros_like(uniform)).gradient(batch).A
+        logits = -(self.T**2) * eta * logit_gradient
+        softmax_step = SoftmaxTransformer(V, logits).attention - uniform
         return {
-            "error": np.linalg.norm(soft - linear) / np.linalg.norm(linear),
+            "error": np.linalg.norm(softmax_step - linear_step) / np.linalg.norm(linear_step),
             "logits": np.abs(logits).max(),
         }
 

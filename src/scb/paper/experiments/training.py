@@ -25,7 +25,7 @@ METHODS: dict[str, Callable[..., Recipe]] = {
     "SGD, small η₂'": partial(sgd, resolve_sign=False, eta=(0.01, 0.001)),
     "SGD, sign settled": sgd,
 }
-"""Algorithm 1 as in the paper, λ = 1e-5; with larger λ and the sign settled; SGD with the paper's
+"""Algorithm 1 as in the paper, λ = 1e-5; with larger λ and the sign resolved; SGD with the paper's
 η₂ = 0.005 and η₂' = 0.001."""
 SUMMARY = (
     "method",

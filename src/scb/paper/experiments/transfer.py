@@ -75,7 +75,8 @@ END_TO_END = (  # N, T, sparsity, family
     (3, 1000, 2, "flat"),
     *((3, T, 2, "strong") for T in (100, 10_000, 50_000)),
 )
-"""Sizes and laws on which transfer is tried from end to end; only T differs in the last ones."""
+"""Sizes and distributions of P on which transfer is tried from end to end; in the last ones only T
+differs."""
 
 
 def family_task(family: str, N: int, T: int, sparsity: int, replicate: int) -> Task:

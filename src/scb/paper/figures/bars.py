@@ -9,18 +9,15 @@ from scb.jobs.table import Table, by_value, quartiles, where, wilson
 
 
 def quartile_bars(ax: Axes, table: Table, x: str, y: str, number: int, label: str) -> None:
-    """Median and quartiles of y at each x, of the rows in which it is finite."""
+    """A mark at the median of column y for each value of column x, and a bar between its quartiles.
+
+    Rows in which y is not finite are left out. ``number`` picks colour and marker.
+    """
     rows = where(table, np.isfinite(table[y]))
     if rows[x].size:
-        xs, low, middle, high = quartiles(rows, x, y)
-        ax.errorbar(
-            xs,
-            middle,
-            (middle - low, high - middle),
-            capsize=2,
-            label=label,
-            **look(number, marker=True),
-        )
+        xs, low, median, high = quartiles(rows, x, y)
+        lengths = (median - low, high - median)
+        ax.errorbar(xs, median, lengths, capsize=2, label=label, **look(number, marker=True))
 
 
 def log_ticks(ax: Axes, xs: list[float]) -> None:
@@ -42,7 +39,10 @@ def log_ticks(ax: Axes, xs: list[float]) -> None:
 
 
 def share_bars(ax: Axes, table: Table, x: str, hits: str, number: int, label: str) -> None:
-    """The share of rows that are hits at each x, with Wilson's 95 % interval."""
+    """The share of rows that are hits at each x, with Wilson's 95 % interval.
+
+    ``number`` picks colour and marker.
+    """
     xs, share = by_value(table, x, hits, np.mean)
     runs = by_value(table, x, hits, len)[1]
     low, high = wilson(share * runs, runs)

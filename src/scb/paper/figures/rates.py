@@ -17,7 +17,7 @@ from scb.paper.slopes import log_log_slope, printed_exponent, varied
 
 SYMBOLS = AXES | {"K_P": "K$_P$"}
 STAGES = {1: "Stage 1", 2: "Stage 2", 3: "Stage 3", 0: "in all"}
-LAWS = {"of the task": "windows, μ of the task", "frequencies": "windows, μ by counting"}
+MU_FROM = {"of the task": "windows, μ of the task", "frequencies": "windows, μ by counting"}
 
 
 def exponent_panels(
@@ -176,7 +176,7 @@ def windows(table: Table, marginal: Table) -> Figure:
     kinds = list(dict.fromkeys(zip(table["data"].tolist(), table["law"].tolist(), strict=True)))
     for ax, name in zip(axes, ("dist_A", "dist_V"), strict=False):
         for number, (data, law) in enumerate(kinds):
-            label = "independent samples" if data == "independent" else LAWS[law]
+            label = "independent samples" if data == "independent" else MU_FROM[law]
             band(ax, quartiles(pick(table, data=data, law=law), "length", name), number, label)
         ax.axhline(0.05, color="0.5", linewidth=0.8, linestyle=":")
         log_ticks(ax, values(table, "length"))

@@ -123,7 +123,7 @@ def sizes(smallest: Table, others: Table) -> Figure:
 def signs(table: Table) -> Figure:
     """F8: the signal at the end, seed by seed, by the letter and with the sign resolved."""
     figure, axes = panels(
-        2, "F8  The sign: α$_A$ at the end of training, one dot a task", height=2.6
+        2, "F8  The sign: α$_A$ at the end of training, one dot per task", height=2.6
     )
     methods = {"proximal": "as printed", "proximal, larger λ": "sign resolved by skewness"}
     for ax, (method, title) in zip(axes, methods.items(), strict=True):

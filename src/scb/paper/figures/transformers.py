@@ -169,7 +169,7 @@ def _course(ax: Axes, fresh: Table) -> None:
 
 
 def _plane(ax: Axes, table: Table) -> None:
-    """The two signals against each other, from each start, a line a task."""
+    """The two signals against each other, from each start, one line per task."""
     for number, start in enumerate(values(table, "start")):
         colour: dict[str, Any] = {"color": COLOURS[number]}
         label: str | None = start
@@ -182,7 +182,7 @@ def _plane(ax: Axes, table: Table) -> None:
             label = None
     ax.plot([0, 1], [0, 1], color="0.5", linewidth=0.8, linestyle=":")
     ax.plot(1, 1, "*", color="black", markersize=9)
-    ax.set(xlabel="α$_V$", ylabel="α$_A$", title="the two signals, a line a task")
+    ax.set(xlabel="α$_V$", ylabel="α$_A$", title="the two signals, one line per task")
     ax.set(xlim=(-0.05, 1.65), ylim=(-0.05, 1.25))
     ax.legend(fontsize=7, loc="upper left")
 
