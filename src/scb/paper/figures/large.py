@@ -113,7 +113,8 @@ def signs(table: Table) -> Figure:
     right.set(xscale="log", xlabel="B / B$_T$", title="share of right signs", ylim=(0.4, 1.03))
     right.legend(loc="lower right", fontsize=7)
     runs = (
-        f"N = 3, sparsity 2, η = 0.05, {replicates(table)} random tasks a point, no sign resolution"
+        f"N = 3, sparsity 2, η = 0.05, {replicates(table)} random tasks per point, "
+        "no sign resolution"
     )
     caption(
         figure,

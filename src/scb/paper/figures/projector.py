@@ -84,7 +84,10 @@ def projectors(noise: Table, signs: Table, stage_one: Table) -> Figure:
         f"N = {N} ({line})"
         for N, line in zip(values(noise, "N"), ("solid, ○", "dashed, □"), strict=False)
     )
-    runs = f"{replicates(signs)} and {replicates(stage_one)} runs a point on random tasks (N = 3), sparsity 2, no sign resolution"
+    runs = (
+        f"{replicates(signs)} and {replicates(stage_one)} runs per point on random tasks (N = 3), "
+        "sparsity 2, no sign resolution"
+    )
     caption(
         figure,
         f"first: exact (lines) and real gradients (marks), {sizes}; {runs}; dotted: T and T²",

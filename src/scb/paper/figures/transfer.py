@@ -78,7 +78,8 @@ def pretrained(table: Table, overlaps: Table) -> Figure:
     last.set(xlim=(0, 1.03), title="overlap 0.6, θ = 0.5; median samples")
     caption(
         figure,
-        f"{replicates(overlaps)} (first panels) and {replicates(table)} (last) random tasks a point, 95 % intervals",
+        f"{replicates(overlaps)} (first panels) and {replicates(table)} (last) random tasks per "
+        "point, 95 % intervals",
     )
     return figure
 
