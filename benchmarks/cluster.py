@@ -116,7 +116,7 @@ def fits_table(rows: list[tuple[Case, Row]]) -> list[str]:
             size = f"estimator: N = {case['N']}, `max_lag` = {case['T'] + 1}, {case['n']:,} symbols"
         moved = [_bytes(row[name]) for name in ("data", "back", "out", "sent")]
         lines.append([size, *moved, f"{row['trips']:,}"])
-    return table_of("fit|data|answers to the driver|arguments from it|sent by the workers in all|round trips", lines)
+    return table_of("fit|data|sums to the driver|arguments from it|sent by the workers in all|round trips", lines)
 
 
 def _bytes(count: int) -> str:

@@ -72,7 +72,7 @@ def processor(task: Task, batch_size: int, repeats: int) -> float:
 
 
 def contend(name: str, N: int, compiled: Any, alone: Any, results: Any) -> None:
-    """In a process of its own: compile a baseline's step, wait for the others, be timed; 10⁹ tokens a second, or NaN and why."""
+    """In a process of its own: compile a baseline's step, wait for the others, be timed; 10⁹ tokens per second, or NaN and why."""
     task = Task.random(N, 5000, 2, seed=0)
     rows = PART // task.T
     found: dict[str, Any] = {"what": "rival", "name": name, "N": N, "T": task.T, "B": rows}

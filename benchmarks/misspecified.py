@@ -5,7 +5,7 @@ beside it.
 
 Five kinds of sequences that are no mixtures of lags, drawn by plain code that shares nothing with the library: a Markov chain of
 order 3, a hidden Markov model, a chain with seasons, a random walk on a ring, and one with momentum. For each: which lags are
-found, in how many of the seeds, and bits a held-out symbol beside those of the distribution that made the sequence.
+found, in how many of the seeds, and bits per held-out symbol beside those of the distribution that made the sequence.
 
 Results are kept in benchmarks/misspecified.jsonl; what is there is not computed again. The table goes to
 docs/explanation/misspecified.md. One case takes 5 to 60 s of one core: 20 seeds about an hour.

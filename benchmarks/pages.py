@@ -144,7 +144,7 @@ def told(model: str) -> str:
 
 
 def gpu_steps() -> list[str]:
-    """10⁹ tokens a second of whole steps; the baselines, which were timed at T = 5,000, once for each N."""
+    """10⁹ tokens per second of whole steps; the baselines, which were timed at T = 5,000, once for each N."""
     baselines = {(row["name"], row["N"]): row["rate"] for row in rows("gpu/steps.jsonl", "rival")}
     names = ("PyTorch, compiled", "PyTorch, tuned", "JAX, tuned")
     steps = rows("gpu/steps.jsonl", "step")
@@ -178,7 +178,7 @@ def gpu_crossover() -> list[str]:
         )
         for row in rows("gpu/steps.jsonl", "crossover")
     ]
-    return table_of("N|B|tokens a step|GPU, ms|processor, ms|processor / GPU", lines)
+    return table_of("N|B|tokens per step|GPU, ms|processor, ms|processor / GPU", lines)
 
 
 def gpu_signs() -> list[str]:
@@ -242,7 +242,7 @@ def gpu_plan() -> list[str]:
         batch = two_digits((end["samples"] - before["samples"]) / steps)
         lines.append((stage + 1, f"{steps:.0f}", batch, promised[stage], measured[stage]))
         before = end
-    return table_of("stage|steps|samples a step|promised at its end|measured", lines)
+    return table_of("stage|steps|samples per step|promised at its end|measured", lines)
 
 
 def block(needs: tuple[str, ...], make: Callable[..., str]) -> Callable[[], list[str]]:

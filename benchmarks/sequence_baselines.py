@@ -2,7 +2,7 @@
 
     python benchmarks/sequence_baselines.py [NAME ...] [--jobs 2] [--with hmmlearn's folder]
 
-Six public sequences (examples/sequences.py), of which the last fifth is held out; bits a symbol, and for each baseline the
+Six public sequences (examples/sequences.py), of which the last fifth is held out; bits per symbol, and for each baseline the
 difference to the best model of lags with its standard error, symbol by symbol. Each baseline chooses its order on the symbols that
 it is fitted to; the HMM is given the number of states (2, 4, 8, 16; three starts each) that is best on the *held-out* symbols, more
 than is fair.
@@ -189,7 +189,7 @@ def overview() -> list[str] | None:
         cells = [f"**{bits[name]:.4f}**" if bits[name] == best else f"{bits[name]:.4f}" for name in columns]
         cells[columns.index("HMM")] += f" ({states})"
         lines.append([source, *cells])
-    return table_of(f"held out, bits a symbol|{'|'.join(columns)}".replace("HMM", "HMM (states)"), lines)
+    return table_of(f"held out, bits per symbol|{'|'.join(columns)}".replace("HMM", "HMM (states)"), lines)
 
 
 def main() -> None:

@@ -109,7 +109,7 @@ def held_out(models: dict[str, scb.SparseContextualBigram], train: Symbols, test
 
 def print_bits(scores: dict[str, np.ndarray], own: str) -> list[Row]:
     """The table, best first; for each model its difference to ``own``, symbol by symbol, with a standard error."""
-    print(f"  held out, {len(scores[own]):,} symbols:         bits a symbol   above {own}")
+    print(f"  held out, {len(scores[own]):,} symbols:       bits per symbol   above {own}")
     rows = []
     for name, values in sorted(scores.items(), key=lambda item: -item[1].mean()):
         difference = (scores[own] - values) / np.log(2)

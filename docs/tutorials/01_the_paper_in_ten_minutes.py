@@ -50,7 +50,7 @@ print(f"loss at the start {start.loss(fresh):.3f}, at the truth {truth.loss(fres
 # Three stages
 # ------------
 # ``scb.recipes.tuned`` is the paper's Algorithm 1, with step sizes, batch sizes and a threshold λ that are computed from the
-# noise. Its three stages have different jobs:
+# noise. Its three stages have different purposes:
 #
 # - Stage 1 is plain descent. It goes on until a signal has grown out of almost nothing.
 # - Stage 2 adds an ℓ1 step, which removes the noise from the attention.

@@ -63,8 +63,8 @@ for projector in ("euclidean", "mu"):
     )
 
 # %%
-# Settle the sign
-# ---------------
+# Resolve the sign
+# ----------------
 # The second way out works even with the noise of the paper's projector. Q is sparse and nonnegative: most entries of a column
 # are small and a few are large, so the column is skewed to the right. In the mirror image it is skewed to the left. After
 # Stage 1 this shows which of the two has been learned, and the recipe can reflect (V, A) if necessary. All recipes do this

@@ -154,8 +154,8 @@ def _lags(text: str) -> str | int | list[int]:
 
 
 def print_fit(console: Console, fit: "Analysis | SavedFit") -> None:
-    """Print the summary of a fit; then, if symbols were held out, a table of how well this model and
-    its baselines predict them, and advice where a baseline is clearly better.
+    """Print the summary of a fit; then, if symbols were held out, how well this model and its
+    baselines predict them, and advice where a baseline is clearly better.
     """
     console.print(Text(str(fit.summary)))
     if not fit.scores:

@@ -3,7 +3,7 @@ site take their numbers from."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from scb.paper.report import Judged
 COLUMNS = ("claim", "ensemble", "case", "name", *Number._fields, "text")
 """A row is a number of a claim, or a word: an answer, its verdict, its settings, or one that a
 judge gave."""
+ANSWERS = ("printed", "changed")
+"""The answers of an outcome. A number may have the same name; only an answer has a text."""
 
 
 def write_outcomes(directory: Path, judged: Iterable[Judged], facts: dict[str, Any]) -> Path:
@@ -32,7 +34,7 @@ def _rows(judged: Judged) -> Iterator[tuple[Any, ...]]:
         for case, numbers in outcome.numbers.items():
             for name, number in numbers.items():
                 yield from _row(judged, ensemble, case, name, number)
-        for name in ("printed", "changed"):
+        for name in ANSWERS:
             yield from _row(judged, ensemble, "", name, getattr(outcome, name).name)
     yield from _row(judged, "", "", "verdict", judged.outcome.told)
     yield from _row(judged, "", "", "settings", judged.settings)
@@ -53,14 +55,17 @@ def _row(
 def read_outcomes(directory: Path) -> list[Judged]:
     """The claims that ``write_outcomes`` wrote, in the order of today's claims."""
     table, _ = read_shipped(directory, "claims")
-    found: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
+    found: dict[str, dict[str, _Read]] = {}
     for claim, ensemble, case, name, *numbers, text in zip(*_columns(table), strict=True):
-        cases = found.setdefault(claim, {}).setdefault(ensemble, {})
-        cases.setdefault(case, {})[name] = text or Number(*numbers)
+        read = found.setdefault(claim, {}).setdefault(ensemble, _Read({}, {}))
+        if text and name in ANSWERS:
+            read.answers[name] = Answer[text]
+        else:
+            read.cases.setdefault(case, {})[name] = text or Number(*numbers)
     judged = []
     for number, claim in enumerate(CLAIMS, start=1):
         if claim.id in found:
-            outcomes = {name: _outcome(cases) for name, cases in found[claim.id].items()}
+            outcomes = {name: _outcome(read) for name, read in found[claim.id].items()}
             whole = outcomes.pop("")
             settings = str(whole.numbers[""]["settings"])
             outcome = Outcome(whole.printed, whole.changed, whole.numbers, outcomes)
@@ -72,8 +77,15 @@ def _columns(table: Table) -> list[list[Any]]:
     return [table[name].tolist() for name in COLUMNS]
 
 
-def _outcome(cases: dict[str, dict[str, Any]]) -> Outcome:
+class _Read(NamedTuple):
+    """The rows of a claim in one ensemble: its answers, and for each case its numbers and words."""
+
+    answers: dict[str, Answer]
+    cases: dict[str, dict[str, Any]]
+
+
+def _outcome(read: _Read) -> Outcome:
     """The outcome in one ensemble; the verdict follows from the answers."""
-    cases[""].pop("verdict", None)
-    printed, changed = (Answer[cases[""].pop(name)] for name in ("printed", "changed"))
-    return Outcome(printed, changed, cases)
+    read.cases.setdefault("", {}).pop("verdict", None)
+    printed, changed = (read.answers[name] for name in ANSWERS)
+    return Outcome(printed, changed, read.cases)

@@ -1,7 +1,7 @@
 // Between the passes: with r = V·xa − e_o for each sample, its loss ½‖r‖², the scores u = Vᵀr of its tokens, and gV = Σ r·xaᵀ.
 //
 // scores (samples, TOKENS) are 32-bit numbers; everything else has 64 bits.
-// Up to MATRIX tokens one kernel does it all, CHUNK samples a block, TILE of them at a time in shared memory:
+// Up to MATRIX tokens one kernel does it all, CHUNK samples per block, TILE of them at a time in shared memory:
 //
 //     V  (TOKENS, ROW)   │ xa (TILE, ROW)   │ r (TILE, ROW)        ROW is odd: entries of a column lie in different banks
 //

@@ -236,8 +236,8 @@ def draw_samples(begin, end, batch, sampler, raw, offset, tile, first):
 
 @compiled(inline=True)
 def differentiate(V, labels, mass, scores, gV):
-    """With r = V·mass − e_o: scores = Vᵀr, gV += r·massᵀ for the samples of a tile (one a row); the
-    summed loss ½‖r‖².
+    """With r = V·mass − e_o: scores = Vᵀr, gV += r·massᵀ for the samples of a tile, one per row;
+    returns the summed loss ½‖r‖².
 
     Four samples at a time, to read V and touch gV less often.
     """

@@ -22,7 +22,7 @@ const RUN = [
     label: "projector",
     choices: { auto: "the recipe's own", euclidean: "Euclidean (the paper's)", mu: "of the μ-product" },
   },
-  { name: "resolveSign", label: "settle the sign", check: true, only: ["paper", "sgd"] },
+  { name: "resolveSign", label: "resolve the sign", check: true, only: ["paper", "sgd"] },
   { name: "freezeV", label: "freeze V", check: true, help: "freeze" },
   { name: "freezeA", label: "freeze A", check: true, help: "freeze" },
   { name: "seed", label: "seed", plain: true, whole: true, help: "runSeed" },
@@ -220,7 +220,7 @@ function dataFields(state, { use, drop, kalevala }) {
     id: "own-text",
     rows: 5,
     "aria-label": "Own text or column",
-    placeholder: "Paste a text, or a column with one symbol a line; or drop a file here.",
+    placeholder: "Paste a text, or a column with one symbol per line; or drop a file here.",
   });
   if (state.data) text.value = state.data.text.slice(0, 40000);
   const unit = element(

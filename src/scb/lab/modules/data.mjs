@@ -3,7 +3,7 @@
 export const MOST_SYMBOLS = 32;
 const LEAST_SHARE = 0.01; // the steps on a symbol's column are divided by its share: for a rare one they would be wild
 
-/** How a text is most likely meant: one symbol a line, or a letter each. */
+/** How a text is most likely meant: one symbol per line, or a letter each. */
 export function guessUnit(text) {
   const lines = text.trim().split(/\r?\n/);
   const short = lines.filter((line) => line.trim().length <= 12 && !/\s/.test(line.trim()));

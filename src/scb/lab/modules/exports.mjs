@@ -107,7 +107,7 @@ function script(state, run) {
 
 function trainLines(run, seed, every) {
   const freeze = (layer) => `recipe = replace(recipe, stages=tuple(replace(s, eta_${layer}=0.0) for s in recipe.stages))`;
-  // By itself Python draws other numbers of the same law where A is frozen.
+  // By itself Python draws other numbers of the same distribution where A is frozen.
   const source = run.freezeA ? ", source=Fresh(task)" : "";
   const train = `run = scb.train(task, recipe, seed=${seed}, every=${every}${source})`;
   return [...(run.freezeV ? [freeze("V")] : []), ...(run.freezeA ? [freeze("A")] : []), train];

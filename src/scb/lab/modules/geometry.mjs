@@ -39,7 +39,7 @@ export function dot(x, y) {
   return sum;
 }
 
-/** V₀ = μ1ᵀ: every token is followed by the stationary law. */
+/** V₀ = μ1ᵀ: every token is followed by the stationary distribution. */
 export function trivialV(mu) {
   const N = mu.length;
   return Float64Array.from({ length: N * N }, (_, i) => mu[Math.floor(i / N)]);

@@ -3,7 +3,7 @@ export const HELP = {
   attention:
     "Attention A beside the truth Q. One strip for each last token k: its column a^(k) says how much each of the T positions counts. Rings: the true weights q^(k), a “sparse probability vector determined by the last token”. Dots and stems: what has been learned there. The rest is drawn as a density: light from least to largest, dark its typical size.",
   matrices:
-    "The output layer V beside the “global knowledge” P, the transition matrix: column m is the law of the next token when the attended token is m. Dark is 0, light the largest entry of P.",
+    "The value matrix V beside the “global knowledge” P, the transition matrix: column m is the distribution of the next token when the attended token is m. Dark is 0, light the largest entry of P.",
   plane:
     "The two signals. α_V and α_A say how far V and A have come on the way from knowing nothing (0) to the truth (1). Arrows: the population process, that is, training with an infinite batch. The thin line is its path from the start.",
   dist_A: "‖A − Q‖_μ: how far the attention is from the truth. Thin: the population process.",
@@ -27,7 +27,7 @@ export const HELP = {
   eta: "Step sizes of the three stages: η_V = η/K_Q and η_A = η/K_P.",
   steps:
     "Length of the three stages. Stage 1 boosts the signal from zero, Stage 2 has the ℓ1 step, Stage 3 trains V alone on the normalised attention. The paper's experiment has no third.",
-  batchSize: "B, fresh samples a step. The noise falls with √B.",
+  batchSize: "B, fresh samples per step. The noise falls with √B.",
   lam: "λ: what the proximal step takes from every entry of A. “During the proximal step, all small entries are set to 0, and λ is subtracted from all large coordinates.”",
   projector:
     "How the gradient of V is kept on Vμ = μ. The Euclidean one is the paper's I − μμᵀ/‖μ‖², which lets noise of a size that does not fall with T leak in; that of the μ-product is orthogonal in the paper's own inner product, and does not. The paper's recipe and SGD have the first, “tuned” and transfer the second.",
@@ -38,6 +38,6 @@ export const HELP = {
   accuracy: "Target for the noise in A and V, from which the tuned recipe takes its batch sizes.",
   transfer:
     "Keep the learned V, draw a new Q, begin with uniform attention: one step on A from V = ½V̂ + ½μ1ᵀ, then Stages 2 and 3 of Algorithm 1, and one more step on A. The sample-intensive first stage is not needed.",
-  speed: "Steps a second.",
+  speed: "Steps per second.",
   data: "Each symbol becomes a token, each window of T + 2 symbols a sample: T of context, the current symbol, and the next one to be predicted.",
 };

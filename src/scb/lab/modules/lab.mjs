@@ -116,7 +116,7 @@ export function describe(lab) {
   };
 }
 
-/** Where a run stands, small enough to be sent sixty times a second: V, the attention in bins, rows of the history since `since`. */
+/** Where a run stands, small enough to be sent sixty times per second: V, the attention in bins, rows of the history since `since`. */
 export function snapshot(lab, index, since, whole) {
   const run = lab.runs[index];
   const rows = {};

@@ -28,7 +28,7 @@ export const SCENES = [
     hash: "task.T=2000&run=resolveSign:0;steps:400/1000/0;lam:0.0001;seed:3",
     text: [
       "The paper's algorithm exactly as printed, with another seed. This run grows the wrong way: both signals become negative, and it ends at the mirror image of the truth, (2μ1ᵀ − V, 2/T − A), with stems that hang down. The mirror computes the same function up to O(1/T), so the loss cannot tell; the drift that should decide is 1/(T·K_Q), far below the noise of 64 samples. With the paper's settings it happens to a quarter of the seeds or more.",
-      "But Q is sparse and nonnegative: a sparse attention is skewed to the right, its mirror to the left, and one can see which it is without knowing the truth. Press “Flip it”; or tick “settle the sign”, and the run does so by itself after Stage 1.",
+      "But Q is sparse and nonnegative: a sparse attention is skewed to the right, its mirror to the left, and one can see which it is without knowing the truth. Press “Flip it”; or tick “resolve the sign”, and the run does so by itself after Stage 1.",
     ],
   },
   {

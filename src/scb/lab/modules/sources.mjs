@@ -3,7 +3,7 @@
 import { differentiate, tokenBits } from "./engine.mjs";
 import { median } from "./geometry.mjs";
 import { Generator, seedState } from "./numpy.mjs";
-import { closedCumulative, drawAndWeigh, fillWords, tokenLaw, toUnit } from "./streams.mjs";
+import { closedCumulative, drawAndWeigh, fillWords, tokenSampler, toUnit } from "./streams.mjs";
 
 /** The key of a step: a word of the stream that the seed chooses. */
 export function stepKey(seed, step) {
@@ -27,7 +27,7 @@ function columnsCumulative(values, size) {
 }
 
 /** What decides last token, source and label of a sample, each by one uniform. */
-export function labelLaw(task) {
+export function labelSampler(task) {
   const { N } = task;
   const columnsOfP = Float64Array.from({ length: N * N }, (_, i) => task.P[(i % N) * N + Math.floor(i / N)]);
   return {
@@ -40,8 +40,8 @@ export function labelLaw(task) {
 /** Fresh samples of a task: those that Python's engine takes with the same seed. */
 export function freshSource(task, seed) {
   const { N, T, sparsity, positions } = task;
-  const law = tokenLaw(task.mu);
-  const labels = labelLaw(task);
+  const sampler = tokenSampler(task.mu);
+  const labels = labelSampler(task);
   const bits = tokenBits(N);
   const mask = (1 << bits) - 1;
   const key = new Uint32Array(2);
@@ -62,7 +62,7 @@ export function freshSource(task, seed) {
     draw(i, A, begin, codes, shift, lanes) {
       key[0] = words[2 * (3 * B + i)];
       key[1] = words[2 * (3 * B + i) + 1];
-      drawAndWeigh(key, law, N, T, codes, shift, A, begin, lanes);
+      drawAndWeigh(key, sampler, N, T, codes, shift, A, begin, lanes);
       const k = lasts[i];
       const slot = choose(labels.q, k * sparsity, toUnit(words, B + i));
       const token = (codes[positions[k * sparsity + slot]] >>> shift) & mask;
@@ -137,11 +137,11 @@ export function freeze(task, A) {
 /** The mean loss of a mini-batch and its gradient in V (into space.gV), where A is frozen: Python's numbers with the same seed. */
 export function frozenGradient(task, frozen, seed, batchSize, step, V, space) {
   const { N, sparsity } = task;
-  const law = labelLaw(task);
+  const sampler = labelSampler(task);
   const key = stepKey(seed, step);
   const rng = new Generator((BigInt(key[1]) << 32n) | BigInt(key[0]));
   const draw = (count) => Float64Array.from({ length: count }, () => rng.random());
-  const lasts = draw(batchSize).map((u) => choose(law.mu, 0, u));
+  const lasts = draw(batchSize).map((u) => choose(sampler.mu, 0, u));
   const sources = draw(batchSize);
   const labels = draw(batchSize);
   const tokens = draw(batchSize * (frozen.width + 1));
@@ -152,11 +152,11 @@ export function frozenGradient(task, frozen, seed, batchSize, step, V, space) {
     const u = tokens.subarray(i * (frozen.width + 1), (i + 1) * (frozen.width + 1));
     const weights = frozen.weights[k];
     space.mass.fill(0);
-    for (let j = 0; j < weights.length; j++) space.mass[choose(law.mu, 0, u[j])] += weights[j];
-    const slot = choose(law.q, k * sparsity, sources[i]);
+    for (let j = 0; j < weights.length; j++) space.mass[choose(sampler.mu, 0, u[j])] += weights[j];
+    const slot = choose(sampler.q, k * sparsity, sources[i]);
     const at = frozen.source[k * sparsity + slot];
-    const token = choose(law.mu, 0, at >= 0 ? u[at] : u[frozen.width]);
-    const label = choose(law.P, token * N, labels[i]);
+    const token = choose(sampler.mu, 0, at >= 0 ? u[at] : u[frozen.width]);
+    const label = choose(sampler.P, token * N, labels[i]);
     loss += differentiate(V, space.mass, label, N, space.residual, space.scores, 0, space.gV);
   }
   for (let i = 0; i < space.gV.length; i++) space.gV[i] /= batchSize;

@@ -1,4 +1,4 @@
-// Random words by counting, and tokens of a given law from 16 of their bits: the streams of Python's engine, bit for bit.
+// Random words by counting, and tokens of a given distribution from 16 of their bits: the streams of Python's engine, bit for bit.
 // Word i of a stream is a hash (splitmix64) of the stream's key and i. A word of 64 bits is two numbers of 32, low half first;
 // so is a key. Arithmetic on 64 bits is written out in 32-bit integers, because BigInt would be a hundred times slower.
 
@@ -61,8 +61,8 @@ export function closedCumulative(p) {
   return cumulative;
 }
 
-/** The law μ, ready for `drawTokens`. Tokens are exact: where 16 bits leave it open, 53 more are drawn. */
-export function tokenLaw(mu) {
+/** The distribution μ, ready for `drawAndWeigh`. Tokens are exact: where 16 bits leave it open, 53 more are drawn. */
+export function tokenSampler(mu) {
   const N = mu.length;
   const whole = new Int32Array(N - 1);
   const fraction = new Float64Array(N - 1);
@@ -83,14 +83,14 @@ export function tokenLaw(mu) {
   return { whole, fraction, table };
 }
 
-function settle(key, t, w, law) {
+function settleTie(key, t, w, sampler) {
   let token = 0;
-  while (token < law.whole.length && law.whole[token] < w) token++;
-  if (token === law.whole.length || law.whole[token] !== w) return token;
+  while (token < sampler.whole.length && sampler.whole[token] < w) token++;
+  if (token === sampler.whole.length || sampler.whole[token] !== w) return token;
   const word = new Uint32Array(2);
   fillWords(key, FRACTIONS + BigInt(t), word, 1);
   const u = toUnit(word, 0);
-  while (token < law.whole.length && law.whole[token] === w && u >= law.fraction[token]) token++;
+  while (token < sampler.whole.length && sampler.whole[token] === w && u >= sampler.fraction[token]) token++;
   return token;
 }
 
@@ -98,8 +98,8 @@ function settle(key, t, w, law) {
  * T tokens of the stream `key`, each shifted by `shift` bits and or-ed into `codes`, while their attention a[begin + t] is added to
  * `lanes` (4 × N partial sums of the mass Xa, one for each position modulo 4). Words are made as in `fillWords`, and never stored.
  */
-export function drawAndWeigh(key, law, N, T, codes, shift, a, begin, lanes) {
-  const table = law.table;
+export function drawAndWeigh(key, sampler, N, T, codes, shift, a, begin, lanes) {
+  const table = sampler.table;
   const lane1 = N;
   const lane2 = 2 * N;
   const lane3 = 3 * N;
@@ -134,10 +134,10 @@ export function drawAndWeigh(key, law, N, T, codes, shift, a, begin, lanes) {
     let x2 = table[(high & 0xffff) >>> 4];
     let x3 = table[high >>> 20];
     if (((x0 | x1 | x2 | x3) & 128) !== 0) {
-      if (x0 === UNKNOWN) x0 = settle(key, t, low & 0xffff, law);
-      if (x1 === UNKNOWN) x1 = settle(key, t + 1, low >>> 16, law);
-      if (x2 === UNKNOWN) x2 = settle(key, t + 2, high & 0xffff, law);
-      if (x3 === UNKNOWN) x3 = settle(key, t + 3, high >>> 16, law);
+      if (x0 === UNKNOWN) x0 = settleTie(key, t, low & 0xffff, sampler);
+      if (x1 === UNKNOWN) x1 = settleTie(key, t + 1, low >>> 16, sampler);
+      if (x2 === UNKNOWN) x2 = settleTie(key, t + 2, high & 0xffff, sampler);
+      if (x3 === UNKNOWN) x3 = settleTie(key, t + 3, high >>> 16, sampler);
     }
     if (t === whole) {
       // the last, incomplete four

@@ -1,4 +1,4 @@
-// The sparse contextual bigram: a transition matrix P (columns are distributions), its stationary law μ, a sparse attention Q.
+// The sparse contextual bigram: a transition matrix P (columns are distributions), its stationary distribution μ, a sparse attention Q.
 // Tasks are drawn as Python's Task.random draws them: the same seed gives the same task.
 import { centredSquare, dot, trivialV } from "./geometry.mjs";
 import { Generator } from "./numpy.mjs";
@@ -103,7 +103,7 @@ function withContrast(P, mu, K_P) {
   return mixed(crossing((c) => centredSquare(mixed(c), mu) - K_P));
 }
 
-/** The stationary law of an irreducible P, by the elimination of Grassmann, Taksar and Heyman, which never subtracts. */
+/** The stationary distribution of an irreducible P, by the elimination of Grassmann, Taksar and Heyman, which never subtracts. */
 export function stationary(P) {
   const N = Math.sqrt(P.length);
   const G = Float64Array.from({ length: N * N }, (_, i) => P[(i % N) * N + Math.floor(i / N)]); // row-stochastic
@@ -163,7 +163,7 @@ function staircase(mu, rng) {
   return J;
 }
 
-// A random positive P with stationary law μ and K_P ≥ contrast·‖μ‖²: a dense one, mixed with just enough of an extreme coupling.
+// A random positive P with stationary distribution μ and K_P ≥ contrast·‖μ‖²: a dense one, mixed with just enough of an extreme coupling.
 function randomTransition(mu, contrast, rng) {
   const N = mu.length;
   const target = contrast * dot(mu, mu);

@@ -86,7 +86,7 @@ def signs(table: Table) -> Figure:
     right.legend(loc="lower right", fontsize=7)
     caption(
         figure,
-        f"N = 3, sparsity 2, η = 0.05, {replicates(table)} random tasks a point, no sign "
+        f"N = 3, sparsity 2, η = 0.05, {replicates(table)} random tasks per point, no sign "
         "resolution; lines: one distribution for all T; marks: each T by itself; dotted: T and T²",
     )
     return figure

@@ -37,7 +37,7 @@ def projectors(noise: Table, signs: Table, stage_one: Table) -> Figure:
         f"N = {N} ({line})"
         for N, line in zip(values(noise, "N"), ("solid, ○", "dashed, □"), strict=False)
     )
-    runs = f"{replicates(signs)} and {replicates(stage_one)} runs a point on random tasks (N = 3)"
+    runs = f"{replicates(signs)} and {replicates(stage_one)} runs per point on random tasks (N = 3)"
     caption(
         figure,
         f"first: exact (lines) and real gradients (marks), {sizes}; {runs}, sparsity 2, no sign "

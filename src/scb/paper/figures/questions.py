@@ -103,7 +103,7 @@ def spread_of_mu(table: Table) -> Figure:
     left.legend(fontsize=7, loc="upper left")
     _exponents(right, simulated)
     words = f"N = {table['N'][0]}, Q = 2, η = {table['eta'][0]:g}, simulated, sign not resolved"
-    tasks = f"{replicates(simulated)} random tasks a point"
+    tasks = f"{replicates(simulated)} random tasks per point"
     caption(
         figure,
         f"{words}, {tasks}; first: K$_P$ ≥ 1.4‖μ‖², lines: a power of T, marks: each T by itself; "

@@ -25,7 +25,7 @@ def pretrained(table: Table, overlaps: Table) -> Figure:
     _by_case(axes[-1], table)
     caption(
         figure,
-        f"{replicates(overlaps)} (first panels) and {replicates(table)} (last) random tasks a "
+        f"{replicates(overlaps)} (first panels) and {replicates(table)} (last) random tasks per "
         "point, 95 % intervals",
     )
     return figure
