@@ -184,7 +184,7 @@ def _choice(values: Collection[Any]) -> str:
 def file_path(name: str, value: Any) -> Path:
     """The value as a path, if it can be one; nothing at all is not the current directory."""
     try:
-        if value != "":
+        if not (isinstance(value, str) and value == ""):
             return Path(value)
     except TypeError:
         raise InputTypeError(

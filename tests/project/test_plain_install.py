@@ -67,7 +67,7 @@ for wanted in (run.plot, run.to_pandas, model.plot):
         (["fit", "poem.txt", "--max-lag", "3", "--halves", "0"], 0, PICTURE),
         (["fit", "poem.csv"], 2, "poem.csv: a table needs pyarrow: pip install '.[tables]' in the clone"),
         (["reproduce", "--quick"], 2, "scb reproduce needs matplotlib: pip install '.[report]' in the clone"),
-        (["sweep", "support"], 2, "scb sweep needs pyarrow: pip install '.[tables]' in the clone"),
+        (["sweep", "support"], 2, "a sweep needs pyarrow: pip install '.[tables]' in the clone"),
         (["train", "--T", "50"], 0, PICTURE),
         (["plan", "3", "5000", "2"], 0, "samples:"),
     ],

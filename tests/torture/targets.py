@@ -164,6 +164,17 @@ TARGETS: dict[str, Target] = {
         },
         lambda found: bool((found.columns["difference"] >= 0).all()),
     ),
+    "analyse": Target(
+        lambda X, **given: scb.analyse(scb.SparseContextualBigram(2), X, **given),
+        {
+            "X": SYMBOLS,
+            "lengths": st.none(),
+            "held_out": st.floats(0, 0.9),
+            "n_halves": st.integers(0, 4),
+            "name": st.text(max_size=5),
+        },
+        lambda found: all(score.bits >= 0 for score in found.scores),
+    ),
     "sparsity_path": Target(
         lambda X, **given: scb.sparsity_path(scb.SparseContextualBigram(2), X, **given),
         {"X": SYMBOLS, "numbers": st.lists(st.integers(1, 2), max_size=2), "lengths": st.none(), "held_out": st.floats(0.1, 0.6)},
