@@ -106,25 +106,16 @@ def train(
         lock: Keep other processes out of OUT. Some file systems cannot do so.
     """
     from scb.training.directory import prepared
-    from scb.training.settings import TrainingSettings, parse_option
+    from scb.training.settings import parse_option
     from scb.training.verdict import GOOD
 
     console = terminal()
     sizes = {"N": n, "T": t, "sparsity": sparsity, "ensemble": ensemble, "K_P": k_p}
     others = {"task_seed": task_seed, "seed": seed, "source": source, "every": every}
     given = {"recipe": recipe, "device": device} | sizes | others
-    changed = {name: value for name, value in given.items() if value is not None}
     options = _options(eta, lam, batch_size) | dict(parse_option(text) for text in set)
-    directory = out
-    settings = TrainingSettings()
-    if resume:
-        directory = out or latest_run()
-        settings = TrainingSettings.load(directory)
-        _refuse_changes(settings, config, changed, options, directory)
-    else:
-        if config is not None:
-            settings = TrainingSettings.read(config)
-        settings = replace(settings, options=settings.options | options, **changed)
+    directory = (out or latest_run()) if resume else out
+    settings = _settings(directory if resume else None, config, given, options)
     _, built, _ = prepared(settings)  # refuses a device before a directory is made
     directory = directory or _new_directory()
     inputs = () if config is None else (config,)
@@ -140,6 +131,23 @@ def train(
         advise(console, settings)
     if run.diverged is not None:
         raise SystemExit(1)
+
+
+def _settings(
+    resumed: Path | None, config: Path | None, given: dict[str, Any], options: dict[str, Any]
+) -> "TrainingSettings":
+    """The settings of a run: those of the one that is resumed, or of a file, or the defaults, with
+    what is given.
+    """
+    from scb.training.settings import TrainingSettings
+
+    changed = {name: value for name, value in given.items() if value is not None}
+    if resumed is not None:
+        settings = TrainingSettings.load(resumed)
+        _refuse_changes(settings, config, changed, options, resumed)
+        return settings
+    settings = TrainingSettings() if config is None else TrainingSettings.read(config)
+    return replace(settings, options=settings.options | options, **changed)
 
 
 def _train(

@@ -12,6 +12,7 @@ from scb.paper.claims import (
     large,
     limits,
     models,
+    preconditioner,
     projector,
     rates,
     regulariser,
@@ -26,6 +27,7 @@ from scb.paper.tables import DEFAULT_TABLES
 
 _FILES = (
     theory,
+    preconditioner,
     convergence,
     limits,
     models,
@@ -50,7 +52,8 @@ NOT_COVERED = (
     "curves of the test loss at N = 10 and 20, Appendix I",
     "the remark on condition (c), Section 2.1",
     "Lemma B.13 beyond second moments",
-    "the theorem's and the lemmas' own batches, at sizes inside all assumptions, with real gradients",
+    "the theorem's and the lemmas' own batches, at sizes inside all assumptions, with real "
+    "gradients",
 )
 """What the paper says or shows, and no claim judges."""
 

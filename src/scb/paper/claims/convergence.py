@@ -42,7 +42,10 @@ def _both(name: str, hits: Any, right: Any) -> dict[str, Number]:
     "stage-one-signal",
     figure="F1",
     says="Stage 1 ends at τ = 400, when α_A, α_V ≈ 0.1.",
-    quote="After stage 1 ends at τ=400 (when α_A,α_V≈ 0.1), we use vanilla SGD and our proximal gradient method",
+    quote=(
+        "After stage 1 ends at τ=400 (when α_A,α_V≈ 0.1), we use vanilla SGD and our proximal "
+        "gradient method"
+    ),
     where=FIGURE_1,
     words="|α| at step 400: {size}; 95 % interval of the median {middle:to .3f}",
     instead="the signal is smaller there",
@@ -101,7 +104,9 @@ def proximal_beats_sgd(convergence: Table, ensembles: Table | None = None) -> Ou
     "with λ = 1e-4 and the sign resolved in {large:share}",
     change="resolve the sign",
     instead="where the sign is right too, 1,000 steps are too few for slow tasks, or noise is left",
-    control="SGD's star is as close in {sgd:share} of all, {sgd_right:share} where the sign is right",
+    control=(
+        "SGD's star is as close in {sgd:share} of all, {sgd_right:share} where the sign is right"
+    ),
 )
 def star_recovers(convergence: Table, ensembles: Table | None = None) -> Outcome:
     """After 1,000 steps ‖A* − Q‖_μ and ‖V* − P‖_μ are at most 0.05 in 90 % of tasks."""
@@ -185,12 +190,17 @@ def sgd_error_dominates(convergence: Table, ensembles: Table | None = None) -> O
     "proximal-denoises",
     figure="F3",
     says="The proximal method keeps close to the population process.",
-    quote="our proximal methods dramatically help reduce the gradient noise and keep close to the population process.",
+    quote=(
+        "our proximal methods dramatically help reduce the gradient noise and keep close to the "
+        "population process."
+    ),
     where=SIGNALS,
     words="‖Δ_A‖ over that of SGD: {ratio} with λ = 1e-5, at most half in {half:share}; "
     "{ratio_large} with 1e-4, in {half_large:share}",
     change="λ = 1e-4; 1e-5 is below the noise of one entry in one step",
-    instead="λ = 1e-5 and 1e-4 are below the noise of one entry in one step, which grows as K_P falls",
+    instead=(
+        "λ = 1e-5 and 1e-4 are below the noise of one entry in one step, which grows as K_P falls"
+    ),
 )
 def proximal_denoises(convergence: Table, ensembles: Table | None = None) -> Outcome:
     """‖Δ_A‖_μ after 1,000 steps is at most half of SGD's in 90 % of tasks."""
@@ -233,7 +243,10 @@ def value_error_is_small(convergence: Table, ensembles: Table | None = None) -> 
     "normalisation-helps",
     figure="F4",
     says="Normalisation improves the proximal solution further.",
-    quote="The figure shows after Stage 1, normalization helps further improve the solution of the proximal method.",
+    quote=(
+        "The figure shows after Stage 1, normalization helps further improve the solution of the "
+        "proximal method."
+    ),
     where=SIMILARITY,
     words="more similar in {better:share} of all, {better_right:share} where the sign is right; "
     "there {before} before, {after} after",
@@ -265,7 +278,10 @@ def normalisation_helps(convergence: Table, ensembles: Table | None = None) -> O
     words="before: {before:share} of all, {before_right:share} where the sign is right; after: "
     "{after:share} of all, {after_right:share} where the sign is right; SGD's star misses Q: "
     "{misses:share} of all, {misses_right:share} where the sign is right",
-    change="where the sign is right the proximal method is ahead before normalisation; after it the two are alike",
+    change=(
+        "where the sign is right the proximal method is ahead before normalisation; after it the "
+        "two are alike"
+    ),
 )
 def proximal_similarity(convergence: Table, ensembles: Table | None = None) -> Outcome:
     """In 90 % of tasks, after 1,000 steps: the cosine of A with Q is above SGD's before and after

@@ -18,8 +18,12 @@ _claim = partial(partial, Claim, figure="F26", setting=ADAM)
     "attention-on-positions",
     says="A transformer that has learned a task attends to its positions: a black box shows it.",
     where="beyond the paper; probe sees predictions alone",
-    words="{there:share} runs get there; on the true positions {mass:.3f}, of another form {form:.3f}",
-    change="from a fresh start; with kept values the loss is there a little before the attention is",
+    words=(
+        "{there:share} runs get there; on the true positions {mass:.3f}, of another form {form:.3f}"
+    ),
+    change=(
+        "from a fresh start; with kept values the loss is there a little before the attention is"
+    ),
     instead="attention lies elsewhere",
 )
 def attention_finds_the_positions(transformer_stages: Table) -> Outcome:

@@ -19,7 +19,8 @@ from scb.paper.rows import ends, joined
 
 END = 1000
 SETTING = (
-    "sparsity 2, 400 steps of η = 0.01 and then of 0.005, times the factor that is named, λ = 1e-5; "
+    "sparsity 2, 400 steps of η = 0.01 and then of 0.005, times the factor that is named, λ = "
+    "1e-5; "
     f"the sign is not resolved unless it is said; {LITERAL}"
 )
 LATE = f"sparsity 2, B = 64, η = 0.01 for 400 steps, then 0.005; sign resolved; {LITERAL}"
@@ -104,7 +105,8 @@ def rate_is_the_largest(stability: Table) -> Outcome:
     where="Appendix I, hyperparameter selection",
     condition="Lemma E.3, on which E.4 rests, asks for ε in (Θ(Q²N³/√T), 0.1)",
     setting="sparsity 2, λ = 1e-5, all constants 1",
-    words="λQ²N³/K_P = {epsilon:.4f}, in the range of ε in {inside:share}; the range is {low:.2f} to "
+    words="λQ²N³/K_P = {epsilon:.4f}, in the range of ε in {inside:share}; the range is "
+    "{low:.2f} to "
     "0.1",
     instead="at the paper's sizes the range of ε is empty, unless its constant is far below 1",
 )
@@ -138,8 +140,8 @@ def lambda_is_the_lemma_s(convergence: Table, ensembles: Table | None = None) ->
     "star is so in {found_calm:share} there",
 )
 def sgd_star_fails(stability: Table) -> Outcome:
-    """At the largest step sizes at which one of the methods diverges in at most 10 % of the observed
-    tasks, SGD's ‖A* − Q‖_μ is above 0.05 in 90 % of tasks."""
+    """At the largest step sizes at which one of the methods diverges in at most 10 % of the
+    observed tasks, SGD's ‖A* − Q‖_μ is above 0.05 in 90 % of tasks."""
     full = pick(stability, batch_size=64)
     rates = values(full, "rate")
     stable = [rate for rate in rates if np.mean(_diverged(pick(full, rate=rate))[1]) <= 0.1]
@@ -221,12 +223,14 @@ def loss_rises_late(late: Table) -> Outcome:
     where="Appendix I",
     condition="trained for too many iterations",
     setting=LATE,
-    words="in {good:share}; distance up by {rise}, loss by {change} %; α_V {alpha_V}, α_A {alpha_A} "
+    words="in {good:share}; distance up by {rise}, loss by {change} %; α_V {alpha_V}, α_A "
+    "{alpha_A} "
     "at the end",
     change="λ = 3e-4; with 1e-5 it is noise that drives α_A up and α_V down, as with λ = 0",
     instead="with λ = 3e-4 A leaves Q by less; with 1e-5, as with 0, the loss still falls while A "
     "leaves Q",
-    control="in {good_0:share}; distance up by {rise_0}, loss by {change_0} %; α_V {alpha_V_0}, α_A "
+    control="in {good_0:share}; distance up by {rise_0}, loss by {change_0} %; α_V "
+    "{alpha_V_0}, α_A "
     "{alpha_A_0} at the end",
 )
 def same_function(late: Table) -> Outcome:
@@ -254,7 +258,8 @@ def same_function(late: Table) -> Outcome:
     where="Appendix I",
     condition="batch size is small (gradient noise is large)",
     setting=f"sparsity 2, η = 0.01 for 400 steps, then 0.005 for 600; sign resolved; {LITERAL}",
-    words="SGD loses {sgd:share}, proximal {proximal:share}; SGD loses half or more in {hard:.0f} of "
+    words="SGD loses {sgd:share}, proximal {proximal:share}; SGD loses half or more in "
+    "{hard:.0f} of "
     "{cells:.0f} cells, the proximal method surely more than 10 % in {both:.0f} of these",
     instead="it helps in a band; in {both:.0f} cells noise wins over both methods",
 )

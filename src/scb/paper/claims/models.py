@@ -45,7 +45,9 @@ def softmax_is_alike(softmax: Table) -> Outcome:
     Claim,
     "simulation-recovers",
     figure="F5",
-    says="At N = 100 and 500, T = 100,000 the proximal method recovers the truth; SGD's error grows.",
+    says=(
+        "At N = 100 and 500, T = 100,000 the proximal method recovers the truth; SGD's error grows."
+    ),
     quote="when T = 100000, N =100/500, our ℓ₁ regularized algorithm can recover the ground-truth "
     "since the distance to the population trajectory (Δ_A,Δ_V) stays very small, while the error "
     "along SGD trajectories quickly increases with the same batch size.",
@@ -94,7 +96,10 @@ def simulation_recovers(gaussian: Table) -> Outcome:
     "simulation-predicts",
     figure="F5",
     says="Gaussian noise mimics that of mini-batches.",
-    quote="do SGD simulation by combining our population gradient + Gaussian noise (to mimic the batch gradient noise)",
+    quote=(
+        "do SGD simulation by combining our population gradient + Gaussian noise (to mimic the "
+        "batch gradient noise)"
+    ),
     where="Appendix I",
     condition="N≤ 500, T≤ 100000",
     setting=f"sparsity 2; 30 steps of η = 0.008 from α_V = α_A = 0.3; {LITERAL}",
@@ -130,7 +135,8 @@ def simulation_predicts(prediction: Table) -> Outcome:
     "and early-stopping can almost perfectly recover the ground-truth (the star), while SGD "
     "struggles to learn the target function.",
     where="Appendix I, last figure, caption",
-    condition='N = 3, 10, 20; "The batch size can be chosen from standard {64, 128, 256}"; gradient '
+    condition='N = 3, 10, 20; "The batch size can be chosen from standard {64, 128, 256}"; '
+    "gradient "
     "noise is large",
     setting="N = 10 and B = 64 up to step 3,000, stopped, with knowledge of Q, at the best of 6 "
     "steps; the others up to 1,000; sparsity 2, η = 0.01 for 400 steps, then 0.005, λ = 1e-5; the "

@@ -32,8 +32,8 @@ RULE = 3.0
 )
 def error_takes_samples(stage_two: Table) -> Outcome:
     """The least number of samples with which Stage 2, as it ends and before any normalisation, is
-    within ε grows with T at an exponent of at least 0.8 without ℓ1, and of at most 0.5 with the best
-    of the λ that were tried; and at the largest T it is smaller with ℓ1."""
+    within ε grows with T at an exponent of at least 0.8 without ℓ1, and of at most 0.5 with the
+    best of the λ that were tried; and at the largest T it is smaller with ℓ1."""
     plain = pick(stage_two, multiple=0.0)
     tried = where(stage_two, stage_two["multiple"] > 0)
     best = {
@@ -123,7 +123,8 @@ def nothing_below(negative_entries: Table) -> Outcome:
     condition="the end of Stage 1; Algorithm 1 without ℓ₁, with its normalisation and Stage 3",
     setting="from α = 1/(QN) without error; centred, μ-projector; η = 0.1; simulated gradients; "
     "Stage 2 with λ = 0 or 3σ, thresholding-normalisation, Stage 3 with B = 1,024",
-    words="T^{slope:+.2f}, B = {first:,.0f} at T = {T:,.0f} to {last:,.0f} at {T_last:,.0f}; none in "
+    words="T^{slope:+.2f}, B = {first:,.0f} at T = {T:,.0f} to {last:,.0f} at {T_last:,.0f}; "
+    "none in "
     "{none:share}",
     instead="run to its end, the algorithm needs about the same B up to T = 16,000, since "
     "normalisation asks for the largest of the entries that should be 0 and not for ‖Δ_A‖; then B "

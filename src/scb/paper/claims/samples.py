@@ -26,7 +26,8 @@ LETTER = (
     says="With our recipe, transfer needs a number of samples that does not depend on T.",
     where="Section 4, made into a recipe",
     setting="V̂ = P̂ of the related task, with overlaps below what the theorem asks for; recipe "
-    "transfer: θ = 1/2, μ-projector, Stage 2 centred, λ at a multiple of the measured noise, a last "
+    "transfer: θ = 1/2, μ-projector, Stage 2 centred, λ at a multiple of the measured noise, a "
+    "last "
     "step of our own",
     words="{samples:to ,.0f} samples for T = {T:to ,.0f}, T^{slope:+.3f}",
 )

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from scb.jobs.table import Table, by_value, pick, values, where
+from scb.jobs.table import Table, pick, values
 from scb.paper.claims.claim import TUNED, Claim
 from scb.paper.experiments.population import residual
 from scb.paper.numbers import CLOSE, MOST, average, over, share, span, spread
@@ -70,12 +70,17 @@ def drift_points_right(line: Table, stage_1: Table) -> Outcome:
     "two-numbers",
     figure="F9",
     says="Two numbers, α_V and α_A, follow a recursion of their own.",
-    quote="The same calculation yields the following equations that govern the dynamics of α_V and α_A",
+    quote=(
+        "The same calculation yields the following equations that govern the dynamics of α_V and "
+        "α_A"
+    ),
     where="Section 3.1, the equations before the matrix form",
     condition=POPULATION,
     setting=NOISELESS,
     words="largest error {recursion:.1e}",
-    control="the matrix form below them, which lacks the identity (docs/paper/errata.md): {printed:.2g}",
+    control=(
+        "the matrix form below them, which lacks the identity (docs/paper/errata.md): {printed:.2g}"
+    ),
 )
 def two_dimensions(line: Table) -> Outcome:
     """The two scalar equations agree with whole matrices to 1e-9 in α_V and α_A over all steps."""
@@ -141,7 +146,8 @@ def signals_meet(end_of_stage_1: Table, stage_1: Table) -> Outcome:
     Claim,
     "difference-slow",
     figure="F9",
-    says="Near (1, 1) the sum and the approximation error converge at a linear rate, the difference "
+    says="Near (1, 1) the sum and the approximation error converge at a linear rate, the "
+    "difference "
     "is almost stuck.",
     quote="although (α_V + α_A)/2 can converge to 1 at a linear rate (and the approximation error "
     "also decreases exponentially fast), the convergence rate of α_A − α_V is much slower, and the "
@@ -249,7 +255,9 @@ def largest_entry(noise: Table) -> Outcome:
     "threshold-separates",
     figure="F3",
     says="A threshold Θ(α/Q) tells true positions from others.",
-    quote="Then, we can choose a threshold θ_Tmp = Θ(α_V / Q) s.t. a^(k)_t ≤ θ_Tmp iff q^(k)_t = 0.",
+    quote=(
+        "Then, we can choose a threshold θ_Tmp = Θ(α_V / Q) s.t. a^(k)_t ≤ θ_Tmp iff q^(k)_t = 0."
+    ),
     where="Appendix E, separation between noise and signal",
     condition="α_V ≥ Θ(Q/T + Q√N‖Δ_A‖_μ)",
     setting="sparsity 2, α_V = α_A = 0.3",
@@ -289,61 +297,3 @@ def rounding_is_mild(rounding: Table) -> Outcome:
     growth = (rounding["square_after"] - rounding["square_before"]) * rounding["T"]
     good = all_of([at_most(slope, -0.9), mostly(growth <= 2)])
     return Outcome.judged(good, slope=slope, growth=growth.max())
-
-
-@partial(
-    Claim,
-    "softmax-near-uniform",
-    figure="F2",
-    says="Near uniform attention the softmax preconditioner (diag(a) − aaᵀ)² is (I − 11ᵀ/T)/T².",
-    quote="Near initialization, i.e., when the attention pattern is still close to the uniform "
-    "attention, we have (diag(a_σ) − a_σ a_σᵀ)² ≈ 1/T² (I − 11ᵀ/T).",
-    where="Section 5.2",
-    condition="attention close to uniform",
-    words="relative error {error:.2g}; s^{slope:.2f}",
-    control="far from uniform, s = {far:g}, the error is {far_error:.2g}",
-)
-def near_uniform(preconditioner: Table) -> Outcome:
-    """For entries of a within a share s of uniform, the relative error is at most 3s, and like s^x;
-    the 95 % interval of x lies between 0.9 and 1.1."""
-    # first is a₁ where it stands out, else 0. The column uniform has the errors of this form
-    rows = pick(preconditioner, first=0.0)
-    is_near = rows["spread"] < 0.5
-    near = where(rows, is_near)
-    far = where(rows, ~is_near)
-    s, errors = by_value(near, "spread", "uniform", np.max)
-    slope = log_log_slope(near["spread"], near["uniform"])
-    return Outcome.judged(
-        all_of([between(slope, 0.9, 1.1), at_most((errors / s).max(), 3)]),
-        cases={f"s = {x:g}": {"error": e} for x, e in zip(s, errors, strict=True)},
-        slope=slope,
-        # None if no row is far from uniform, and then nothing is said of the control
-        far=far["spread"].max(initial=0) or None,
-        far_error=far["uniform"].max(initial=0) or None,
-    )
-
-
-@partial(
-    Claim,
-    "softmax-near-sparse",
-    figure="F2",
-    says="Near sparse attention it is a₁(1 − a₁)e₁e₁ᵀ + O(1/T).",
-    quote="we have (diag(a_σ) − a_σ a_σᵀ)² ≈ a_σ,1(1 − a_σ,1) e₁ e₁ᵀ + O(1/T).",
-    where="Section 5.2",
-    condition="a_σ,1 is a small constant while all other entries are O(1/T)",
-    words="error of the printed form {printed:.1f} and more; of its square {corrected:.3f} at most, falling like T^{slope:.2f}",
-    change="the corner is (a₁(1 − a₁))², not a₁(1 − a₁)",
-)
-def near_sparse(preconditioner: Table) -> Outcome:
-    """The largest error of an entry is at most 10 % of the largest entry, and falls at least like
-    T^-0.8."""
-    rows = where(preconditioner, preconditioner["first"] > 0)
-    slope = log_log_slope(rows["T"], rows["corrected"])
-    corrected = rows["corrected"].max()
-    return Outcome.judged(
-        at_most(rows["printed"].max(), 0.1),
-        all_of([at_most(slope, -0.8), at_most(corrected, 0.1)]),
-        printed=rows["printed"].min(),
-        corrected=corrected,
-        slope=slope,
-    )

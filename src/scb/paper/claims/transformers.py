@@ -96,13 +96,13 @@ def samples_grow_with_T(transformers: Table, transformer_rivals: Table) -> Outco
     where="beyond the paper",
     setting=f"{ONE}, squared error",
     words="{transformer:2}, {times} times Algorithm 1, {times_recover} times recover; task by task "
-    "{paired} times Algorithm 1, {paired_recover} times recover; where it gets there: {factor:to 2} "
+    "{paired} times Algorithm 1, {paired_recover} times recover; where it gets there: "
+    "{factor:to 2} "
     "times Algorithm 1, {factor_recover:to 2} times recover",
 )
 def far_from_the_limit(transformers: Table, transformer_rivals: Table) -> Outcome:
-    """At N = 3 and 10 a transformer, trained on fresh samples, needs at least 5 times the samples of
-    Algorithm 1 and 50 times those of recover in the median task of all T.
-    """
+    """At N = 3 and 10 a transformer, trained on fresh samples, needs at least 5 times the samples
+    of Algorithm 1 and 50 times those of recover in the median task of all T."""
     cases: dict[str, dict[str, Any]] = {}
     good = []
     factors: dict[str, list[float]] = {"algorithm": [], "recover": []}
@@ -167,15 +167,15 @@ def a_plateau_that_grows(transformers: Table) -> Outcome:
     "are.",
     where="Section 4, in a real transformer",
     setting=f"{ONE}; {FRESH}",
-    words="{ratio:.2f} of {fresh:2} samples of a fresh start; {never} gets there; task by task, over "
+    words="{ratio:.2f} of {fresh:2} samples of a fresh start; {never} gets there; task by "
+    "task, over "
     "all T: {paired:.2f}; same P, values kept: {saved_values:to .1f} times fewer samples; same P, "
     "values frozen: {saved_frozen:to .1f} times fewer",
 )
 def kept_values_save_samples(transformers: Table) -> Outcome:
-    """In the median task of T = 32, 128 and 512, with the values of a task with the same P, 10 % are
-    left after at most half of the samples of a fresh start, with those of a task of overlap 0.3
-    after at most 0.85 of them; and values that are frozen help for the same P alone.
-    """
+    """In the median task of T = 32, 128 and 512, with the values of a task with the same P, 10 %
+    are left after at most half of the samples of a fresh start, with those of a task of overlap
+    0.3 after at most 0.85 of them; and values that are frozen help for the same P alone."""
     cases: dict[str, dict[str, Any]] = {}
     paired: dict[str, list[np.ndarray]] = {name: [] for name in KEPT}
     saved: dict[str, list[float]] = {name: [] for name in KEPT}
@@ -213,7 +213,8 @@ def _ratio(samples: np.ndarray, others: np.ndarray) -> np.ndarray:
     "attention-threshold",
     says="A proximal step inside the attention saves samples.",
     where="Section 2.3, in a real transformer",
-    words="plain {plain:2}; weights shrunk by 0.5/L {half:2}, by 0.9/L {most:2}; logits thresholded "
+    words="plain {plain:2}; weights shrunk by 0.5/L {half:2}, by 0.9/L {most:2}; logits "
+    "thresholded "
     "at 1σ {logits:2}; task by task, over both T, plain over the best of three: {paired:.2f}",
     change="it helps where weights begin at 0.02, up to {saved:.1f} times, and does not with "
     "PyTorch's",
@@ -281,7 +282,8 @@ def centred_values(transformers: Table) -> Outcome:
 
 @_claim(
     "frozen-values",
-    says="With frozen values of a task with the same P, the samples that a transformer needs do not "
+    says="With frozen values of a task with the same P, the samples that a transformer needs "
+    "do not "
     "grow with T.",
     where="Section 4, in a real transformer: transfer takes away the dependence of Stage 1 on T",
     setting=f"{ONE}; {FRESH}; values of a task with as many positions, or 128 for T > 512",
