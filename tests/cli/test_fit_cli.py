@@ -217,7 +217,7 @@ def test_printing_computes_nothing(letters, monkeypatch):
     def gone(*_):
         raise AssertionError("computed again")
 
-    monkeypatch.setattr("scb.mixture.evidence.gather_evidence", gone)
+    monkeypatch.setattr("scb.mixture.evidence.PendingEvidence.find", gone)
     monkeypatch.setattr("scb.sequences.lag_model.LagModel.table", gone)
     assert str(summary) == expected
 

@@ -61,7 +61,7 @@ def test_output_that_nobody_takes_ends_no_work(tmp_path, command, redirection, s
 
 def test_what_is_wrong_is_said_where_stdout_is_full(tmp_path):
     result = shell(f"{SCB} plan 3 50 90 > /dev/full", tmp_path)
-    assert (result.returncode, result.stderr) == (2, "scb: sparsity = 90: it must lie between 1 and 50\n")
+    assert (result.returncode, result.stderr) == (2, "scb: sparsity = 90: it must be at most 50\n")
 
 
 # ------------------------------------------------------------------------------------------------------ paths
@@ -309,7 +309,7 @@ def test_an_empty_number_is_no_empty_path(capsys):
     ("options", "said"),
     [
         (["--out", "file/table.md"], "file is not a directory: give another name"),
-        (["--out", "."], ". is a directory, and must be a file"),
+        (["--out", "."], ". is a directory, and must be a file: give another name"),
         (["--sizes", "3x200", "nonsense"], "sizes has 'nonsense': it must look like 3x5000"),
     ],
 )
