@@ -225,7 +225,7 @@ def test_noise_decides_the_sign(bad, settled, expected):
     assert noise.noise_decides_the_sign(table).verdict is expected
 
 
-@pytest.mark.parametrize(("K_P", "T", "expected"), [(0.05, 10**8, HOLDS), (0.5, 5000, FAILS), ((0.05, 5.0), 10**8, UNSURE)])
+@pytest.mark.parametrize(("K_P", "T", "expected"), [(0.05, 10**8, HOLDS), (0.5, 5000, UNSURE), ((0.05, 5.0), 10**8, UNSURE)])
 def test_lambda_is_the_lemma_s(K_P, T, expected):
     table = runs(facts={"N": 3, "T": T}, proximal={"K_P": 0.1})
     table["K_P"] = np.where(table["replicate"] < 36, *(np.broadcast_to(K_P, 2)))
