@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from claim_tables import runs
-from scb.paper.claims import models, projector, samples, theory
+from scb.paper.claims import models, preconditioner, projector, samples, theory
 from scb.paper.outcome import Answer, Verdict
 
 HOLDS, CHANGED, SOME, UNSURE, FAILS = Verdict.HOLDS, Verdict.CHANGED, Verdict.SOME, Verdict.UNSURE, Verdict.FAILS
@@ -107,13 +107,13 @@ def test_rounding_is_mild(change, growth, expected):
 def test_near_uniform(factor, power, expected):
     s = np.array([0.01, 0.03, 0.1])
     table = {"first": np.zeros(3), "spread": s, "T": np.full(3, 50), "uniform": factor * s**power}
-    assert theory.near_uniform(table).verdict is expected
+    assert preconditioner.near_uniform(table).verdict is expected
 
 
 @pytest.mark.parametrize(("printed", "corrected", "expected"), [(0.01, 1.0, HOLDS), (3.0, 1.0, CHANGED), (3.0, 20.0, FAILS)])
 def test_near_sparse(printed, corrected, expected):
     table = {"first": np.full(4, 0.3), "T": T, "printed": np.full(4, printed), "corrected": corrected / T}
-    assert theory.near_sparse(table).verdict is expected
+    assert preconditioner.near_sparse(table).verdict is expected
 
 
 # ------------------------------------------------------------------------------------------------------ softmax, simulation
@@ -155,11 +155,13 @@ def test_transfer_is_flat(power, noise, expected):
     assert samples.transfer_is_flat(table).verdict is expected
 
 
-@pytest.mark.parametrize(("scratch", "likelihood", "expected"), [(0.9, 0.9, HOLDS), (0.9, 0.1, FAILS), (0.1, 0.9, FAILS)])
-def test_scratch_is_flat(scratch, likelihood, expected):
+@pytest.mark.parametrize(("scratch", "likelihood", "expected"), [(0.9, 0.9, "for"), (0.9, 0.1, "against"), (0.1, 0.9, "for")])
+def test_no_run_decides_a_conjecture(scratch, likelihood, expected):
     transfer = {"T": T, "overlap": np.zeros(4), "reached": 10.0 * T**scratch}
     support = {"T": T, "likelihood": 10.0 * T**likelihood}
-    assert samples.scratch_is_flat(transfer, support).verdict is expected
+    found = samples.scratch_is_flat(transfer, support)
+    assert found.verdict is UNSURE
+    assert samples.scratch_is_flat.measured(found)[1].endswith(f"speaks {expected} it")
 
 
 @pytest.mark.parametrize(("learned", "below", "expected"), [(40, 0, HOLDS), (40, 40, HOLDS), (37, 0, UNSURE), (0, 40, FAILS)])

@@ -84,10 +84,17 @@ def test_softmax_over_step_sizes(options, expected):
 
 
 @pytest.mark.parametrize(
-    ("options", "expected"), [({}, HOLDS), ({"soft": 0.5}, FAILS), ({"plain": 0.1}, FAILS), ({"noise": 40.0}, UNSURE)]
+    ("options", "expected"), [({}, FAILS), ({"soft": 0.6}, HOLDS), ({"soft": 0.5}, FAILS), ({"noise": 40.0}, UNSURE)]
 )
-def test_softmax_denoises(options, expected):
-    assert attention_claims.softmax_denoises(attention(**options)).verdict is expected
+def test_softmax_error(options, expected):
+    assert attention_claims.softmax_error(attention(**options)).verdict is expected
+
+
+@pytest.mark.parametrize(("level", "power", "expected"), [(1.0, -1.0, HOLDS), (1.0, -0.5, FAILS), (9.0, -1.0, FAILS)])
+def test_softmax_ignores(level, power, expected):
+    T = np.tile([50.0, 500.0, 5000.0], 2)
+    table = {"T": T, "first": np.full(6, 0.3), "corrected": level * T**power}
+    assert attention_claims.softmax_ignores(table).verdict is expected
 
 
 @pytest.mark.parametrize(("error", "expected"), [(0.01, HOLDS), (0.2, FAILS)])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from claim_tables import mixed, runs
-from scb.paper.claims import convergence, limits, models, regulariser
+from scb.paper.claims import convergence, limits, models, noise, regulariser
 from scb.paper.outcome import Verdict
 from scb.paper.rows import joined
 
@@ -30,7 +30,8 @@ def test_proximal_beats_sgd(proximal, larger, sign, expected):
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong", "bad", "expected"), [(0.01, 0.7, 0, HOLDS), (0.01, 0.7, 40, CHANGED), (0.2, 0.7, 40, FAILS)]
+    ("right", "wrong", "bad", "expected"),
+    [(0.01, 0.7, 0, HOLDS), (0.01, 0.7, 40, HOLDS), (0.2, 0.7, 40, FAILS), (0.2, 0.01, 40, FAILS)],
 )
 def test_star(right, wrong, bad, expected):
     columns = {"dist_A_star": (right, wrong), "dist_V_star": (0.01, 0.0), "alpha_A": (0.5, -0.5)}
@@ -42,9 +43,9 @@ def test_star(right, wrong, bad, expected):
     ("fast", "slow", "alpha", "bad", "expected"),
     [
         (0.5, 0.6, 0.1, 0, HOLDS),
-        (0.5, 0.6, 0.1, 40, CHANGED),  # in the mirror image the smaller step is the closer one
+        (0.5, 0.6, 0.1, 40, HOLDS),
         (0.2, 0.6, 0.1, 0, FAILS),
-        (0.5, 0.4, 0.1, 0, FAILS),
+        (0.5, 0.4, 0.1, 0, HOLDS),  # less noise may bring the slower one closer
         (0.5, 0.6, 0.9, 0, FAILS),
     ],
 )
@@ -72,7 +73,7 @@ def test_value_error_is_small(ours, theirs, expected):
     assert convergence.value_error_is_small(table).verdict is expected
 
 
-@pytest.mark.parametrize(("after", "bad", "expected"), [(0.99, 0, HOLDS), (0.99, 40, CHANGED), (0.5, 0, FAILS)])
+@pytest.mark.parametrize(("after", "bad", "expected"), [(0.99, 0, HOLDS), (0.99, 40, HOLDS), (0.5, 0, FAILS)])
 def test_normalisation_helps(after, bad, expected):
     table = mixed(40, bad, proximal={"sim_A": (0.8, -0.8), "sim_A_star": (after, 0.0), "alpha_A": (0.5, -0.5)})
     assert convergence.normalisation_helps(table).verdict is expected
@@ -80,7 +81,7 @@ def test_normalisation_helps(after, bad, expected):
 
 @pytest.mark.parametrize(
     ("before", "after", "star", "bad", "expected"),
-    [(1, 1, 0.2, 0, HOLDS), (1, 1, 0.2, 40, CHANGED), (1, -1, 0.2, 0, FAILS), (-1, 1, 0.2, 0, FAILS), (1, 1, 0.01, 0, FAILS)],
+    [(1, 1, 0.2, 0, HOLDS), (1, 1, 0.2, 40, HOLDS), (1, -1, 0.2, 0, FAILS), (-1, 1, 0.2, 0, FAILS), (1, 1, 0.01, 0, FAILS)],
 )
 def test_proximal_similarity(before, after, star, bad, expected):
     ours = {
@@ -154,7 +155,13 @@ def test_smaller_batch_diverges(half, largest, expected):
     assert limits.smaller_batch_diverges(table).verdict is expected
 
 
-@pytest.mark.parametrize(("one", "two", "expected"), [(0.0, 1.0, HOLDS), (0.0, 0.0, FAILS), (1.0, 1.0, FAILS)])
+def test_smaller_batch_at_the_largest_step_size_was_not_run():
+    found = limits.smaller_batch_diverges(strained(B64_1=0.0, B32_1=0.0, B64_2=0.0, B64_8=1.0, B32_8=1.0))
+    assert found.verdict is UNSURE
+    assert "B = 32 was not run" in limits.smaller_batch_diverges.note(found)
+
+
+@pytest.mark.parametrize(("one", "two", "expected"), [(0.0, 1.0, HOLDS), (0.0, 0.0, UNSURE), (1.0, 1.0, UNSURE)])
 def test_rate_is_the_largest(one, two, expected):
     assert limits.rate_is_the_largest(strained(B64_1=one, B64_2=two)).verdict is expected
 
@@ -171,7 +178,7 @@ def test_sgd_star_fails(star, expected):
 
 @pytest.mark.parametrize(
     ("small", "large", "none", "expected"),
-    [(0.02, 0.02, 0, HOLDS), (0, 0.02, 0, CHANGED), (0, 0.02, 0.02, FAILS), (0, 0, 0, FAILS)],
+    [(0.02, 0.02, 0, HOLDS), (0.001, 0.02, 0, HOLDS), (0, 0.001, 0, CHANGED), (0, 0.02, 0.02, FAILS), (0, 0, 0, FAILS)],
 )
 def test_loss_rises_late(small, large, none, expected):
     def run(rise):
@@ -198,25 +205,27 @@ def test_same_function(small, large, loss, expected):
 
 @pytest.mark.parametrize(
     ("sgd", "small", "large", "expected"),
-    [(3, 0.1, 3, HOLDS), (3, 3, 0.1, HOLDS), (3, 3, 3, FAILS), (0.1, 0.1, 0.1, UNSURE)],
+    [(3, 0.1, 3, HOLDS), (3, 3, 0.1, UNSURE), (0.1, 3, 0.1, UNSURE), (0.1, 3, 3, FAILS), (3, 3, 3, UNSURE)],
 )
 def test_noise_dominates(sgd, small, large, expected):
-    """The numbers are ‖Δ_A‖ over the signal; where K_P is large nothing is lost, since the star is right."""
+    """The numbers are ‖Δ_A‖ over the signal; a K_P below 1/N does not count, whoever loses there."""
     tables = []
-    for K_P, star in ((0.03, 0.7), (0.3, 0.01)):
+    for K_P, star in ((0.03, 0.7), (0.3, 0.01), (0.5, 0.7)):
         deltas = {"settled": small, "larger": large, "sgd_settled": sgd}
         columns = {method: {"dist_A_star": star, "delta_A": delta, "alpha_A": -1.0, "K_Q": 1.0} for method, delta in deltas.items()}
-        tables.append(runs(facts={"K_P": K_P, "batch_size": 64}, **columns))
-    assert limits.noise_dominates(joined(*tables)).verdict is expected
+        if K_P < 0.1:
+            columns["settled"]["delta_A"], columns["sgd_settled"]["delta_A"] = 3.0, 0.1
+        tables.append(runs(facts={"K_P": K_P, "batch_size": 64, "N": 10}, **columns))
+    assert noise.noise_dominates(joined(*tables)).verdict is expected
 
 
 @pytest.mark.parametrize(("bad", "settled", "expected"), [(40, 0.3, HOLDS), (0, 0.3, FAILS), (40, -0.3, FAILS)])
 def test_noise_decides_the_sign(bad, settled, expected):
     table = mixed(40, bad, proximal={"alpha_A": (0.3, -0.3)}, larger={"alpha_A": (0.3, settled)})
-    assert limits.noise_decides_the_sign(table).verdict is expected
+    assert noise.noise_decides_the_sign(table).verdict is expected
 
 
-@pytest.mark.parametrize(("K_P", "T", "expected"), [(0.05, 10**8, HOLDS), (0.5, 5000, FAILS), ((0.05, 5.0), 10**8, UNSURE)])
+@pytest.mark.parametrize(("K_P", "T", "expected"), [(0.05, 10**8, HOLDS), (0.5, 5000, UNSURE), ((0.05, 5.0), 10**8, UNSURE)])
 def test_lambda_is_the_lemma_s(K_P, T, expected):
     table = runs(facts={"N": 3, "T": T}, proximal={"K_P": 0.1})
     table["K_P"] = np.where(table["replicate"] < 36, *(np.broadcast_to(K_P, 2)))

@@ -134,7 +134,7 @@ def test_printed_exponents_are_those_of_the_lemmas():
     assert printed[1] == pytest.approx({"N": 5, "T": 2, "sparsity": printed[1]["sparsity"], "epsilon": 0, "K_P": -3}, abs=1e-9)
     assert 4 < printed[1]["sparsity"] < 7  # Q⁴, and K_Q⁻³ where that is below K_P
     logarithm = {axis: log_log_slope(x, np.log(y)).estimate for axis, x, y in log_NT(table)}
-    assert printed[2] == pytest.approx({"N": 11 + logarithm["N"], "T": logarithm["T"], "sparsity": 7, "epsilon": -2, "K_P": -2})
+    assert printed[2] == pytest.approx({"N": 6.5 + logarithm["N"], "T": logarithm["T"], "sparsity": 6, "epsilon": -1, "K_P": -4})
     assert 0.1 < logarithm["T"] < 0.15
     assert printed[3] == pytest.approx({"N": 3, "T": 0, "sparsity": 2, "epsilon": -2, "K_P": -1}, abs=1e-9)
 

@@ -159,11 +159,11 @@ FIGURES = {
         "model.",
     ),
     "F18": PaperFigure(
-        title="Inside all assumptions",
+        title="Inside Assumption 2.1",
         paper="Assumption 2.1, with (d)",
         needs=("theorem",),
         drawn_by="rates:theorem",
-        see="Algorithm 1 as printed at T = (NQ)^10, where all assumptions hold, with the paper's "
+        see="Algorithm 1 as printed at T = (NQ)^10, where Assumption 2.1 holds, with the paper's "
         "projector and with the μ-projector.",
     ),
     "F19": PaperFigure(

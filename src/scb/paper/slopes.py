@@ -80,20 +80,19 @@ def printed_samples(
     δ.
 
     Stage 1, its main lemma: B = T²Q⁴N⁵/min{K_P, K_Q}³ for log(T·K_Q)/η steps. Stage 2, the lemmas
-    on denoising and on the bias of the proximal gradient: B = max{N⁸Q⁴/(ε²α²K_P²)·log(2NT),
-    N⁶Q³/ε²} for 1/(ηα) steps, with the α = 1/(QN) that Stage 1 leaves; this logarithm is kept,
-    being all that is printed in T. Stage 3: ‖h_V‖_μ ≤ cε√K_P·K_Q, where E‖∇̂_V l‖_μ² = O(N³), asks
-    for B = N³/(ε²K_P·K_Q²) for log(1/ε)/η steps.
+    on denoising and on the bias of the proximal gradient: B = max{N⁸Q⁴/(ε₂²α²K_P²)·log(2NT),
+    N⁶Q³/ε₂²} for Õ(1/η) steps, with the α = 1/(QN) that Stage 1 leaves and the accuracy of a step
+    ε₂ = δ_*·K_P√K_Q·QN², where δ_*² = ε/(Q√N); this logarithm is kept, being all that is printed in
+    T. Stage 3: ‖h_V‖_μ ≤ cε√K_P·K_Q, where E‖∇̂_V l‖_μ² = O(N³), asks for B = N³/(ε²K_P·K_Q²) for
+    log(1/ε)/η steps.
     """
     Q = sparsity
     alpha = min(0.5, 1 / (Q * N))
     first = T**2 * Q**4 * N**5 / min(K_P, K_Q, 1.0) ** 3
-    second = (
-        max(
-            N**8 * Q**4 / (epsilon**2 * alpha**2 * K_P**2) * np.log(2 * N * T),
-            N**6 * Q**3 / epsilon**2,
-        )
-        / alpha
+    # ε₂²
+    square = epsilon / (Q * N**0.5) * K_P**2 * K_Q * Q**2 * N**4
+    second = max(
+        N**8 * Q**4 / (square * alpha**2 * K_P**2) * np.log(2 * N * T), N**6 * Q**3 / square
     )
     third = N**3 / (epsilon**2 * K_P * K_Q**2)
     return first, second, third

@@ -83,7 +83,7 @@ def attention_before_values(transformer_stages: Table) -> Outcome:
     "decoder-tokens",
     says="On one sequence, the estimator needs a fraction of the tokens that a decoder needs.",
     where="Section 2.1, the extension to sequences",
-    setting="sparsity 2, lags up to 33",
+    setting="8 sequences of random tasks; sparsity 2, lags up to 33",
     words="{left} left; the decoder's tokens over the estimator's, the median: {ratio}",
 )
 def decoders_need_more_tokens(decoders: Table) -> Outcome:

@@ -115,7 +115,7 @@ def fewer_wrong_signs(wrong_signs: Table) -> Outcome:
     Claim,
     "projector-saves-t",
     figure="F14",
-    says="With it Stage 1 needs about a factor T fewer samples.",
+    says="With it the samples that Stage 1 needs grow more slowly with T.",
     where="Section 6 asks: can we improve the sample complexity of the first stage?",
     setting=SETTING,
     words=EXPONENTS,

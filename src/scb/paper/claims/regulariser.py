@@ -86,7 +86,7 @@ def error_grows_with_T(stage_two_error: Table) -> Outcome:
     Claim,
     "no-entry-below",
     figure="F3",
-    says="No entry of A ever becomes smaller than −λ.",
+    says="No entry of A ever becomes smaller than −λ, at the settings of the experiment either.",
     quote="For the proximal step, we will later show that no a^(k)_t can ever become smaller than "
     "-λ, so it suffices to consider those two cases.",
     where="Section 2.3",

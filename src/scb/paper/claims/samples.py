@@ -130,13 +130,15 @@ def error_is_harmless(transfer_to_the_letter: Table) -> Outcome:
     Claim,
     "small-overlap",
     figure="F20",
-    says="A small correlation between the tasks is enough.",
+    says="A nontrivial correlation between the tasks, as the theorem asks for, is enough.",
     quote="as long as there is a (potentially small) nontrivial correlation between the "
     "pretraining and downstream tasks, the pretrained model can be used to provide a nonzero "
     "initial signal, allowing us to bypass the initial sample-intensive signal-boosting stage.",
     where="Section 4",
     condition=CORRELATED,
-    setting=f"V̂ trained on the related task by {TUNED}; recipe transfer, θ = 1/2",
+    setting=f"V̂ trained on the related task by {TUNED}; recipe transfer, θ = 1/2, which is our "
+    "choice; correlations that are small lie outside the printed condition here, and are the "
+    "control",
     words="in {learned:share} runs; ‖μ‖²/K_P {bound}",
     control="{below:share} below the bound",
 )
@@ -167,23 +169,31 @@ def small_overlap_transfers(overlaps: Table) -> Outcome:
     quote="We conjecture that this poly(T) dependence is unavoidable (when only a polynomial "
     "amount of computing time is available).",
     where="Section 3.2",
-    condition="any method of polynomial time; a conjecture",
+    condition="every method of polynomial time; a conjecture",
     setting=f"Algorithm 1 by {TUNED} until both distances are ε; recover, by likelihood, "
     "until the support of Q is known",
-    words="{samples:to ,.0f} samples for T = {T:to ,.0f}, T^{slope:+.3f}",
-    instead="two methods of polynomial time do without: Algorithm 1 where noise may choose the "
-    "sign, which the skewness of A tells afterwards, and likelihood, the best that we have",
+    words="{samples:to ,.0f} samples for T = {T:to ,.0f}, T^{slope:+.3f}, which {word}",
+    unsure="runs can neither show a conjecture about every method nor refute it by exponents over "
+    "a range of T; the claim that Stage 1 can be replaced has the method that speaks against it",
 )
 def scratch_is_flat(transfer: Table, support: Table) -> Outcome:
-    """With each of two methods from scratch, Algorithm 1 and likelihood, the number of samples goes
-    like T^x with x of at least 0.5."""
+    """Runs cannot decide a conjecture about every method: it cannot be told. A method from scratch,
+    Algorithm 1 with the sign resolved or likelihood, speaks against it if its number of samples
+    goes like T^x with x of at most 0.25, and for it if x is above."""
     scratch = pick(transfer, overlap=0.0)
     cases = {
         "Algorithm 1": _growth(scratch["T"], scratch["reached"]),
         "likelihood": _growth(support["T"], support["likelihood"]),
     }
-    good = all_of(at_least(case["slope"], 0.5) for case in cases.values())
-    return Outcome.judged(good, cases=cases)
+    words = {
+        Answer.YES: "speaks against it",
+        Answer.NO: "speaks for it",
+        Answer.UNSURE: "does not tell",
+    }
+    told = {
+        name: case | {"word": words[at_most(case["slope"], LOGS)]} for name, case in cases.items()
+    }
+    return Outcome.judged(Answer.UNSURE, cases=told)
 
 
 @partial(

@@ -237,7 +237,8 @@ def variance_grows(noise: Table) -> Outcome:
     "argument.",
     where="Section 3.3",
     condition="after Stage 1",
-    setting=AFTER_STAGE_ONE,
+    setting=f"{AFTER_STAGE_ONE}; an entry's error falls like 1/√B, so that √log T asks for log T "
+    "times the samples",
     words="largest entry / (σ√(2 log NT)) {ratio:.2f}",
 )
 def largest_entry(noise: Table) -> Outcome:

@@ -141,7 +141,7 @@ def softmax(attention: Table, elsewhere: Table, one_step: Table) -> Figure:
 def theorem(table: Table) -> Figure:
     """F18: Algorithm 1 by its letter where all assumptions hold; thin dashed lines where Stage 1
     took the wrong sign."""
-    figure, axes = panels(2, "F18  Inside all assumptions: T = (NQ)$^{10}$", width=4.2, height=3.0)
+    figure, axes = panels(2, "F18  Inside Assumption 2.1: T = (NQ)$^{10}$", width=4.2, height=3.0)
     for number, projector in enumerate(values(table, "projector")):
         rows = pick(table, projector=projector)
         runs = [pick(rows, replicate=i) for i in np.unique(rows["replicate"])]
