@@ -103,7 +103,8 @@ def _largest_rate(full: Table) -> float:
     condition="B = 64",
     setting=SETTING,
     words="both diverge in {both:share}, one in {one:share}",
-    unsure="on our tasks it is not so, larger step sizes being stable as well; which task and which "
+    unsure="on our tasks it is not so, larger step sizes being stable as well; which task and "
+    "which "
     "grid of step sizes the paper chose from is not known",
 )
 def rate_is_the_largest(stability: Table) -> Outcome:
