@@ -257,7 +257,7 @@ def test_the_probe_says_that_nothing_was_learned_and_what_is_of_another_form():
         return torch.stack([0.2 + 0.6 * same, 0.5 - 0.3 * same, 0.3 - 0.3 * same], dim=1)
 
     assert bridge.probe(product, TASK, 8_000, output="distribution").unexplained > 0.5
-    with pytest.raises(scb.InputError, match="is wanted"):
+    with pytest.raises(scb.InputError, match="it must make"):
         bridge.probe(lambda tokens: tokens.double()[:, :, None], TASK, 100)
 
 
