@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from scipy.optimize import minimize
+from scipy.sparse import csr_array
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
@@ -27,6 +29,7 @@ from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable, Slots
 from scb.mixture.tuning import TUNING
 from scb.sequences.coding import windows_of_codes
+from scb.sequences.summary import answer_of
 from scb.task.sampling import closed_cumulative
 from scb.tensors import write_arrays
 from truth import twins as reference
@@ -573,3 +576,10 @@ def test_a_second_lag_is_found_where_the_first_makes_labels_impossible(monkeypat
     model = scb.SparseContextualBigram(12, transition="per_lag").fit(held_out_tasks.drawn(weights, matrices, 60_000, rng))
     found = {k: set(model.lags_["lag"][model.lags_["context"] == k].tolist()) for k in range(20)}
     assert found == {k: set(own) for k, own in weights.items()}
+
+
+@pytest.mark.parametrize(("number", "end"), [(8, "or ‘7’, "), (9, "‘7’ or ‘8’, "), (11, "‘7’ or 3 others, ")])
+def test_the_answer_counts_others_only_if_they_are_several(number, end):
+    lags = np.array([[0.0, 1.0, 0.0]] * number + [[0.0, 0.0, 0.0]])  # the last symbol has none
+    model = SimpleNamespace(attention=csr_array(lags), classes=np.arange(number + 1), context=True)
+    assert f"{end}the next symbol depends on lag 2." in answer_of(model)

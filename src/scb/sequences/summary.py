@@ -125,7 +125,8 @@ def answer_of(model: LagModel) -> str:
     parts += [f"after {_some(symbols)}, on {lags}" for lags, symbols in others]
     if len(groups) > _NAMED:
         left = len(groups) - _NAMED
-        parts.append(f"and after others, on other lags ({left} more groups of symbols)")
+        groups_left = "1 more group" if left == 1 else f"{left} more groups"
+        parts.append(f"and after others, on other lags ({groups_left} of symbols)")
     return "; ".join(parts) + "."
 
 
@@ -154,7 +155,7 @@ def _joined(values: Sequence[Any], last: str) -> str:
 def _some(names: list[str]) -> str:
     """Names with commas and a last "or"; of many, the first ones and how many others."""
     left = len(names) - _NAMED
-    return _joined(names if left <= 0 else [*names[:_NAMED], f"{left} others"], "or")
+    return _joined(names if left <= 1 else [*names[:_NAMED], f"{left} others"], "or")
 
 
 def _margin(facts: FitFacts) -> str:
