@@ -1,8 +1,9 @@
-"""Tables of the site that are made from what benchmarks, examples and the full run have kept; nothing is measured here.
+"""Tables and numbers of the site, from what benchmarks, examples and the full run have kept; nothing is measured here.
 
     python benchmarks/pages.py [NAME ...]
 
 A table stands on its page between ``<!-- table NAME -->`` and ``<!-- end -->``; tests/project/test_site_kept.py compares the two.
+docs/_ext/result_numbers.py explains single numbers; all of them are written, whatever tables are named.
 """
 
 import json
@@ -27,6 +28,7 @@ from scb.paper.stage_one import power_laws
 from scb.theory.constants import attention_error
 
 sys.path.append(str(DOCS / "_ext"))
+import result_numbers
 from result_numbers import written
 
 HERE = Path(__file__).parent
@@ -311,3 +313,7 @@ def page_of(name: str) -> Path:
 if __name__ == "__main__":
     for name in sys.argv[1:] or TABLES:
         fill(page_of(name), name, TABLES[name][1]())
+    for page in sorted(DOCS.rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        if result_numbers.IN_PAGE.search(text):
+            page.write_text(result_numbers.filled(text), encoding="utf-8")

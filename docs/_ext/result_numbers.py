@@ -1,9 +1,9 @@
-"""Numbers in prose that come from results on disk: {number}`wrong-signs | sum not right | T=5000, projector=mu`.
+"""Numbers in prose that come from results on disk: <!-- number wrong-signs; sum not right; T=5000, projector=mu -->3<!-- end -->.
 
-In a page of the site this is a role, and the number is put there when the page is built. README is not built: benchmarks/readme.py
-writes its numbers.
+``python benchmarks/pages.py`` writes the number between the two comments, so that a page is whole wherever it is read, and
+tests/project/test_site.py compares it with the results.
 
-The words are separated by bars: a table, what to take, which rows, and how to write it.
+The words are separated by semicolons: a table, what to take, which rows, and how to write it.
 
 table   a file of docs/tables without its ending, a .jsonl file below benchmarks, or ``paper`` (what the registry has); or a claim,
         as ``claim:ID``, whose columns are the numbers that its judge gave, and whose rows are ensembles and cases.
@@ -35,12 +35,12 @@ from scb.paper.report import Judged
 ROOT = Path(__file__).parents[2]
 REDUCTIONS = {"sum": np.sum, "mean": np.mean, "median": np.median, "min": np.min, "max": np.max}
 COMPARISONS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
-IN_PAGE = re.compile(r"\{number\}`([^`]+)`")
+IN_PAGE = re.compile(r"<!-- number (.+?) -->(.*?)<!-- end -->")
 
 
 def evaluate(words: str) -> str:
     """The number that the words ask for, as text; ValueError says what is wrong with them."""
-    table, what, where, form = ([part.strip() for part in words.split("|")] + ["", "", ""])[:4]
+    table, what, where, form = ([part.strip() for part in words.split(";")] + ["", "", ""])[:4]
     if table.endswith(".txt"):
         return from_text(table, what, where, form, words)
     columns = paper_facts() if table == "paper" else read(table)
@@ -205,25 +205,6 @@ def paper_facts() -> dict[str, np.ndarray]:
     return {name: np.array([value]) for name, value in facts.items()}
 
 
-def in_cells(source: str) -> str:
-    """A page in which the bars of roles in rows of tables are escaped: they would end a cell otherwise."""
-    rows = re.compile(r"^\|.*\{number\}.*$", re.M)
-    return rows.sub(lambda row: IN_PAGE.sub(lambda role: re.sub(r"(?<!\\)\|", r"\|", role[0]), row[0]), source)
-
-
-def setup(app) -> dict:
-    """Called by Sphinx."""
-    from docutils import nodes
-
-    def number(name, rawtext, text, lineno, inliner, options=None, content=None):
-        try:
-            return [nodes.inline("", evaluate(text), classes=["number"])], []
-        except (ValueError, KeyError, OSError) as error:
-            return [], [inliner.reporter.error(f"number: {error}", line=lineno)]
-
-    def read_source(app, name, content):
-        content[0] = in_cells(content[0])
-
-    app.add_role("number", number)
-    app.connect("source-read", read_source)
-    return {"version": "1", "parallel_read_safe": True}
+def filled(page: str) -> str:
+    """A page with today's numbers."""
+    return IN_PAGE.sub(lambda found: f"<!-- number {found[1]} -->{evaluate(found[1])}<!-- end -->", page)
