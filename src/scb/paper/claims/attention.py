@@ -7,7 +7,7 @@ import numpy as np
 from scb.jobs.table import Table, pick, values, where
 from scb.paper.claims.claim import Claim
 from scb.paper.numbers import median, middle, over, share
-from scb.paper.outcome import Answer, Outcome, all_of, at_least, at_most, mostly, opposite
+from scb.paper.outcome import Answer, Outcome, above, all_of, at_least, at_most, mostly
 from scb.paper.rows import in_ensembles
 from scb.paper.slopes import LOGS, log_log_slope
 
@@ -117,7 +117,7 @@ def _larger(attention: Table) -> Outcome:
     softmax, sgd = cases["softmax"], cases["SGD"]
     good = Answer.UNSURE
     if softmax["error"] is not None and sgd["error"] is not None:
-        good = opposite(at_most(over(softmax["error"], sgd["error"]), 1))
+        good = above(over(softmax["error"], sgd["error"]), 1)
     return Outcome.judged(good, cases=cases)
 
 

@@ -13,11 +13,10 @@ from scb.paper.numbers import CLOSE, middle, minus, share, spread
 from scb.paper.outcome import (
     Answer,
     Outcome,
+    above,
     all_of,
     any_of,
-    at_most,
     mostly,
-    opposite,
     rarely,
 )
 from scb.paper.rows import ends, joined
@@ -236,7 +235,7 @@ def loss_rises_late(late: Table) -> Outcome:
 
     _, cases = _late(late, look)
     more = {
-        label: opposite(at_most(minus(case["rise"], cases["λ = 0"]["rise_0"]), 0))
+        label: above(minus(case["rise"], cases["λ = 0"]["rise_0"]), 0)
         for label, case in cases.items()
         if label != "λ = 0"
     }
