@@ -306,9 +306,8 @@ def _say_verdict(console: Console, run: "Run", out: Path, settings: "TrainingSet
         return
     if run.mirrored is not None:
         console.print(
-            f"sign: after step {run.mirrored:,} the columns of A were skewed to the left, so (V,"
-            " A) was replaced by its mirror"
-            " image (resolve_sign)"
+            f"sign: after step {run.mirrored:,} the columns of A were skewed to the left, so (V, "
+            "A) was replaced by its mirror image (resolve_sign)"
         )
     if run.verdict is not None:
         console.print(
