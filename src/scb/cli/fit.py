@@ -121,11 +121,7 @@ def fit(
         for line in (*analysis.failures, *analysis.about):
             console.print(line)
         print_tables(console, model, folder, MODEL)
-        try:
-            analysis.write_report(folder.file(REPORT), command)
-            console.print(f"wrote {out / REPORT}, one page that can be sent to somebody")
-        except MissingExtraError as error:
-            console.print(f"no {REPORT}: {error}")
+        _write_report(console, analysis, folder, command)
     if json:
         print_fit_json(analysis, out, *analysis.failures)
 
@@ -190,3 +186,15 @@ def print_tables(
     names, missing = write_tables(folder, model)
     end = f"; {missing}" if missing else ""
     console.print(f"wrote {folder.path}: {', '.join((*before, *names))}{end}")
+
+
+def _write_report(console: Console, analysis: "Analysis", folder: Folder, command: str) -> None:
+    """Write the report, or say what is missing for it."""
+    from scb.sequences.fit_folder import REPORT
+
+    try:
+        analysis.write_report(folder.file(REPORT), command)
+    except MissingExtraError as error:
+        console.print(f"no {REPORT}: {error}")
+    else:
+        console.print(f"wrote {folder.path / REPORT}, one page that can be sent to somebody")

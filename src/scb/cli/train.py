@@ -111,7 +111,6 @@ def train(
     """
     from scb.training.directory import prepared
     from scb.training.settings import parse_option
-    from scb.training.verdict import GOOD, UNDECIDED
 
     console = terminal(stderr=json)
     sizes = {"N": n, "T": t, "sparsity": sparsity, "ensemble": ensemble, "K_P": k_p}
@@ -130,9 +129,7 @@ def train(
         if not resume and not overwrite:
             _refuse_overwriting(directory)
         run = _train(console, folder, asked, resume, judge_samples)
-    # More samples decide what is undecided, not other settings
-    if run.verdict not in (None, GOOD) and not run.verdict.startswith(UNDECIDED):
-        advise(console, settings)
+    advise(console, run.verdict, settings)
     if json:
         print_run_json(run, settings, directory)
     if run.diverged is not None:
