@@ -56,6 +56,7 @@ venv: .venv/kernels  ## the environment, exactly as in requirements.lock, and co
 	touch $@
 
 .venv/ready: requirements.lock pyproject.toml
+	@echo "Setting up .venv: about 900 MB, some minutes of downloading and unpacking. This happens once."
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --no-build-isolation --no-deps --editable .

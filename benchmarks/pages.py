@@ -257,7 +257,8 @@ def block(needs: tuple[str, ...], make: Callable[..., str]) -> Callable[[], list
 PARTS = {
     "compiler": "NumPy and Numba, which compile the numerical code; part of every installation",
     "training": "what training, sampling and the planner use, with the commands",
-    "plain": "`pip install .`: SciPy and scikit-learn besides, for recovery and the estimator",
+    "recovery": "SciPy besides, for recovery",
+    "plain": "`pip install .`: scikit-learn besides, for the estimator and `scb fit`",
     "tables": "`pip install '.[tables]'`: CSV, Parquet and data frames",
     "report": "`pip install '.[report]'`: tables, pictures, reports, `scb reproduce`",
     "all": "`pip install '.[all]'`: sweeps on a cluster and pandas besides",

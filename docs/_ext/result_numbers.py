@@ -9,7 +9,6 @@ table   a file of docs/tables without its ending, a .jsonl file below benchmarks
         as ``claim:ID``, whose columns are the numbers that its judge gave, and whose rows are ensembles and cases.
         ``FILE.md # HEADING`` is the table under a heading of a file below benchmarks; of a cell, its first number, and as a
         column ``NAME ±`` the one after the sign.
-        A .txt file below benchmarks is different: a reduction follows, and a regular expression whose group is a number
 what    count; sum, mean, median, min, max of a column, or q25, its quantile; ``not`` before a column of truth values; value, where
         all rows agree.
         ``a/b`` in the place of a column is one column over another, row by row; ``a.low`` the lower end of a number of a claim
@@ -41,8 +40,6 @@ IN_PAGE = re.compile(r"<!-- number (.+?) -->(.*?)<!-- end -->")
 def evaluate(words: str) -> str:
     """The number that the words ask for, as text; ValueError says what is wrong with them."""
     table, what, where, form = ([part.strip() for part in words.split(";")] + ["", "", ""])[:4]
-    if table.endswith(".txt"):
-        return from_text(table, what, where, form, words)
     columns = paper_facts() if table == "paper" else read(table)
     chosen = np.ones(len(next(iter(columns.values()))), dtype=bool)
     where, case, label = where.partition("case=")
@@ -71,17 +68,6 @@ def written(value: Any, form: str) -> str:
         return re.sub("(?<! )%", " %", format(value, form or default))  # as on all pages
     digits, _, power = format(value, f"{form[:-1]}e").partition("e")
     return f"{digits}·10{str(int(power)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
-
-
-def from_text(name: str, what: str, pattern: str, form: str, words: str) -> str:
-    """One number from all that a pattern finds in a text that a benchmark has written."""
-    found = re.findall(pattern, (ROOT / "benchmarks" / name).read_text())
-    if not found:
-        raise ValueError(f"{words!r}: not in {name}")
-    if what == "value" and not form and len(set(found)) == 1:
-        return found[0]
-    columns = {"": np.array([float(text.replace(",", "")) for text in found])}
-    return written(reduce(columns, what, np.ones(len(found), dtype=bool), words), form)
 
 
 def reduce(columns: dict[str, np.ndarray], what: str, chosen: np.ndarray, words: str) -> Any:

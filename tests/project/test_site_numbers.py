@@ -21,14 +21,14 @@ def kept(tmp_path, monkeypatch):
     return tmp_path / "benchmarks"
 
 
-def test_a_number_from_a_text(kept):
-    (kept / "found.txt").write_text("N = 2: error 3.5e-07, 1,200 tokens\nN = 3: error 5.5e-07, 1,200 tokens\n")
-    assert result_numbers.evaluate(r"found.txt | max | error ([\d.e-]+) | .1p") == "5.5·10⁻⁷"
-    assert result_numbers.evaluate(r"found.txt | sum | ([\d,]+) tokens | .1p") == "2.4·10³"
-    assert result_numbers.evaluate(r"found.txt | value | ([\d,]+) tokens") == "1,200"
-    assert result_numbers.evaluate(r"found.txt | count | error ([\d.e-]+)") == "2"
-    for words in (r"found.txt | max | nothing ([\d.]+)", r"found.txt | value | error ([\d.e-]+)"):
-        with pytest.raises(ValueError, match=r"found\.txt"):
+def test_a_number_of_many_rows(kept):
+    (kept / "found.jsonl").write_text('{"N": 2, "error": 3.5e-07, "tokens": 1200}\n{"N": 3, "error": 5.5e-07, "tokens": 1200}\n')
+    assert result_numbers.evaluate("found.jsonl | max error | | .1p") == "5.5·10⁻⁷"
+    assert result_numbers.evaluate("found.jsonl | sum tokens | | .1p") == "2.4·10³"
+    assert result_numbers.evaluate("found.jsonl | value tokens") == "1,200"
+    assert result_numbers.evaluate("found.jsonl | count") == "2"
+    for words in ("found.jsonl | max nothing", "found.jsonl | value error"):
+        with pytest.raises(ValueError, match=r"found\.jsonl"):
             result_numbers.evaluate(words)
 
 

@@ -1,7 +1,6 @@
 """``scb fit``: which lags matter in a file of sequences, and when."""
 
 import shlex
-from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,7 +10,9 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from scb.cli.json_output import print_fit_json
 from scb.cli.terminal import terminal
+from scb.extras import MissingExtraError
 from scb.folders import Folder, opened
 from scb.inputs import InputError
 
@@ -39,6 +40,7 @@ def fit(
     out: Path = Path("runs/fit"),
     overwrite: bool = False,
     lock: bool = True,
+    json: bool = False,
 ) -> None:
     """Find the lags that matter in sequences of symbols, for each current symbol.
 
@@ -93,6 +95,7 @@ def fit(
         out: Directory for the report, the model, its table and the pictures.
         overwrite: Replace files in OUT that scb did not write.
         lock: Keep other processes out of OUT. Some file systems cannot do so.
+        json: Print what was found as one JSON object on stdout, and the text for people on stderr.
     """
     from scb.sequences.analysis import analyse
     from scb.sequences.estimator import SparseContextualBigram
@@ -107,7 +110,7 @@ def fit(
     )
     source = read_sequences(file, column=column, group=group, order=order, by=by, sep=sep, top=top)
     characters = file.suffix.lower() not in TABLES and by == "char" and sep is None
-    console = terminal()
+    console = terminal(stderr=json)
     with opened(out, "writing a fit", lock=lock, overwrite=overwrite, inputs=(file,)) as folder:
         folder.claim(MODEL, SUMMARY, LAGS, *PICTURES, REPORT)
         with terminal(stderr=True).status("looking for lags …") as status:
@@ -118,10 +121,9 @@ def fit(
         for line in (*analysis.failures, *analysis.about):
             console.print(line)
         print_tables(console, model, folder, MODEL)
-        # What is missing has been printed
-        if all(map(find_spec, ("matplotlib", "jinja2"))):
-            analysis.write_report(folder.file(REPORT), command)
-            console.print(f"wrote {out / REPORT}, one page that can be sent to somebody")
+        _write_report(console, analysis, folder, command)
+    if json:
+        print_fit_json(analysis, out, *analysis.failures)
 
 
 def _command(options: dict[str, Any]) -> str:
@@ -184,3 +186,15 @@ def print_tables(
     names, missing = write_tables(folder, model)
     end = f"; {missing}" if missing else ""
     console.print(f"wrote {folder.path}: {', '.join((*before, *names))}{end}")
+
+
+def _write_report(console: Console, analysis: "Analysis", folder: Folder, command: str) -> None:
+    """Write the report, or say what is missing for it."""
+    from scb.sequences.fit_folder import REPORT
+
+    try:
+        analysis.write_report(folder.file(REPORT), command)
+    except MissingExtraError as error:
+        console.print(f"no {REPORT}: {error}")
+    else:
+        console.print(f"wrote {folder.path / REPORT}, one page that can be sent to somebody")

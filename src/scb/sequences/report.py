@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scb.extras import require
 from scb.files import write_atomically
 from scb.provenance import versions
 from scb.sequences.comparison import Score
@@ -128,6 +129,7 @@ def write_page(path: Path, model: LagModel, scores: Sequence[Score], **about: An
     on the ``data`` and ``warnings``; ``held_out``, the number of symbols that the scores are for;
     the ``command`` that makes the same page; and the ``settings`` of the fit, by name.
     """
+    require("the report", "matplotlib", "jinja2")
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(

@@ -22,9 +22,6 @@ from scb.task import Seed, Task, generator
 
 Tokens = NDArray[np.unsignedinteger[Any]]
 
-# Uniforms drawn at a time; the result does not depend on it
-_CHUNK = 1 << 20
-
 
 @dataclass(frozen=True)
 class Batch:
@@ -141,11 +138,11 @@ def sample(task: Task, n: int, seed: Seed = 0, *, compiled: bool = False) -> Bat
     n = integer("n", n, low=0)
     compiled = boolean("compiled", compiled)
     rng = generator(seed)
-    last = _draw(task.mu, n, rng)
+    last = independent_tokens(task.mu, n, rng)
     if compiled:
         context = compiled_tokens(task, rng.integers(1 << 64, dtype=np.uint64), (n, task.T))
     else:
-        context = _draw(task.mu, n * task.T, rng).reshape(n, task.T)
+        context = independent_tokens(task.mu, n * task.T, rng).reshape(n, task.T)
     label = Labels(task)(context, last, rng.random(n), rng.random(n))
     return Batch(context, last, label.astype(token_dtype(task.N)))
 
@@ -264,7 +261,7 @@ def generate(task: Task, length: int, seed: Seed = 0, *, n: int | None = None) -
 def _sequence(task: Task, length: int, rng: np.random.Generator) -> Tokens:
     tokens = np.empty(length, dtype=token_dtype(task.N))
     start = min(length, task.T + 1)
-    tokens[:start] = _draw(task.mu, start, rng)
+    tokens[:start] = independent_tokens(task.mu, start, rng)
     if length > start:
         q, P = closed_cumulative(task.weights), closed_cumulative(task.P)
         lags = task.T + 1 - task.positions
@@ -273,12 +270,12 @@ def _sequence(task: Task, length: int, rng: np.random.Generator) -> Tokens:
     return tokens
 
 
-def _draw(p: Array, n: int, rng: np.random.Generator) -> Tokens:
-    """n independent tokens with distribution p."""
+def independent_tokens(p: Array, n: int, rng: np.random.Generator, chunk: int = 1 << 20) -> Tokens:
+    """n independent tokens with distribution p; ``chunk`` uniforms are held at a time."""
     edges = closed_cumulative(p)[:-1]
     tokens = np.empty(n, dtype=token_dtype(len(p)))
-    for start in range(0, n, _CHUNK):
-        stop = min(n, start + _CHUNK)
+    for start in range(0, n, chunk):
+        stop = min(n, start + chunk)
         tokens[start:stop] = np.searchsorted(edges, rng.random(stop - start), side="right")
     return tokens
 

@@ -29,6 +29,7 @@ from scb.training.sources import GradientSource
 from scb.training.updates import precondition_A, precondition_V
 
 GOOD = "learned"
+UNDECIDED = "undecided"
 TOLERANCE = 0.05
 """The largest ‖V − P‖_μ and ‖A − Q‖_μ that count as learned."""
 # No run takes this many steps, so that their keys give samples that it was not trained on.
@@ -101,7 +102,7 @@ def _fault(f: Findings, tolerance: float) -> str:
     if worst.beyond(tolerance) or f.share > 2:
         return f"too noisy: {name} is about {worst}, more than {tolerance:g}"
     return (
-        f"undecided: {name} is about {worst}, and the held-out samples are too few to tell that"
+        f"{UNDECIDED}: {name} is about {worst}, and the held-out samples are too few to tell that"
         f" from {tolerance:g}: give more judge_samples"
     )
 

@@ -126,9 +126,8 @@ def _larger(attention: Table) -> Outcome:
     "one-step-equal",
     figure="F17",
     says="Near uniform attention one step of softmax with T²η is one of the linear model with η.",
-    quote="our linear model and softmax transformers are approximately equivalent up to a "
-    "change in "
-    "learning rates.",
+    quote="our linear model and softmax transformers are approximately equivalent up to a change "
+    "in learning rates.",
     where="Section 5.2",
     condition="the attention pattern is still close to the uniform attention",
     setting="α_V = 0.2, uniform attention",
