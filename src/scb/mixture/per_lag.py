@@ -286,7 +286,7 @@ def _taker(search: Selection, t: int) -> int | None:
 MATRIX_PER_LAG = Policy(
     removals=removals,
     candidates=candidates,
-    no_signal=lambda data, rows, fit: False,
+    no_signal=lambda data, rows, fit, pruned: False,
     near_cost=TUNING.near_cost_per_lag,
     fit_options={"tolerance": TUNING.close, "stall": TUNING.close / 10},
 )

@@ -89,6 +89,9 @@ class Tuning:
     # Rounds of the search, and those in which it may still grow; later ones only prune.
     rounds: int = 80
     growing_rounds: int = 40
+    # Rounds without a signal that end a search: what is added after one is judged by matrices that
+    # were fitted to noise.
+    silent_rounds: int = 2
     # Positions per state at the start; growth may find the others again.
     most_at_start: int = 12
     # The weight of the background at the start, its weight at least when a slot is taken out, and
@@ -115,6 +118,12 @@ class Tuning:
     far_cost: float = 10
     # In the score of a weight, a label has at least this part of its overall probability.
     least_probability: float = 0.01
+
+    # Expected labels below which an entry costs nothing; the concentrations that are tried, each so
+    # many times smaller than the one before (price).
+    least_count: float = 1e-6
+    concentrations: int = 10
+    concentration_step: float = 2.0
 
     # ---- The spectral start, and the levels of scores (spectral, levels)
     spectral_rounds: int = 12
