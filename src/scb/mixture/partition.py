@@ -174,18 +174,25 @@ class Partition:
             _add_scores(chunk, row, np.ones(chunk.n), inverse @ table, scores)
         return scores
 
+    def distributions(self, rows: RowTable, at: Mixture) -> Iterator[tuple[Block, Array, Ints]]:
+        """The samples in parts; the distribution of the label (r, N), for some rows; the row of
+        each sample.
+        """
+        counted = rows.distributions(at) if rows.index is not None else None
+        for where, chunk in self.chunks(TUNING.samples_at_once):
+            if counted is not None:
+                yield chunk, counted, rows.row_numbers[where]
+            else:
+                yield chunk, rows.some(where).distributions(at), np.arange(chunk.n)
+
     def inverse_probabilities(
         self, rows: RowTable, at: Mixture
     ) -> Iterator[tuple[Block, Array, Ints]]:
         """The samples in parts; one over the probability of every label (r, N), for some rows; the
         row of each sample.
         """
-        counted = rows.inverse_probabilities(at) if rows.index is not None else None
-        for where, chunk in self.chunks(TUNING.samples_at_once):
-            if counted is not None:
-                yield chunk, counted, rows.row_numbers[where]
-            else:
-                yield chunk, rows.some(where).inverse_probabilities(at), np.arange(chunk.n)
+        for chunk, f, row in self.distributions(rows, at):
+            yield chunk, 1 / np.maximum(f, TUNING.tiny), row
 
     def missing(self, shape: Shape) -> Array:
         """(K, T): of the samples with each state, how many have no token at each position."""
@@ -202,18 +209,19 @@ class Partition:
     def source_tables(
         self, rows: RowTable, shape: Shape, k: int | None, at: Mixture
     ) -> tuple[Array, Array]:
-        """Score and information (T, N, N) of a matrix (token, label) that a position may get.
+        """How often each label came with each token at each position, and how often it was to be
+        expected: tables (T, N, N) of (token, label).
 
         Over the samples with state k; over all samples if it is None.
         """
-        scores = np.zeros((shape.T, shape.N, shape.N))
-        information = np.zeros_like(scores)
-        for chunk, inverse, row in self.inverse_probabilities(rows, at):
+        came = np.zeros((shape.T, shape.N, shape.N))
+        expected = np.zeros_like(came)
+        for chunk, f, row in self.distributions(rows, at):
             chosen = np.arange(chunk.n) if k is None else np.flatnonzero(chunk.last == k)
             add_source_tables(
-                chunk.tokens, chunk.starts, chunk.label, row, inverse, chosen, scores, information
+                chunk.tokens, chunk.starts, chunk.label, row, f, chosen, came, expected
             )
-        return scores, information
+        return came, expected
 
     def weight_scores(
         self,

@@ -11,10 +11,12 @@ price is a lower bound of the marginal likelihood, that of the variational metho
 for each entry a column costs (N − 1)/2 · log n, as in the BIC. With few, it costs about as much as
 the entries in which it differs from G. So the same rule serves 2 symbols and 2,000.
 
-The concentration α is the one that makes the labels of all columns most likely, up to N/2, that of
-Jeffreys' prior. Beyond it a matrix whose columns are all alike would cost nothing, and any lag
-would do.
+The concentration α is the one that makes the labels of all columns most likely, up to N²/2: then
+each entry of a column is worth as much as N/2 labels, on average. Beyond it a matrix whose columns
+are all alike would cost nothing, and any lag would do.
 """
+
+from collections.abc import Iterator
 
 import numpy as np
 from scipy.special import gammaln
@@ -23,39 +25,51 @@ from scb.arrays import Array
 from scb.mixture.tuning import TUNING
 
 
+class ColumnCounts:
+    """Expected labels (N, C) of the columns of a matrix, and their marginal likelihood.
+
+    ``base`` (N,) is the distribution of all labels, or (N, C), one for each column.
+    """
+
+    def __init__(self, counts: Array, base: Array) -> None:
+        self.N, self.C = counts.shape
+        self.column, label = np.nonzero(TUNING.least_count < counts.T)
+        self.counts = counts[label, self.column]
+        self.base = base[label] if base.ndim == 1 else base[label, self.column]
+        self.n = self._by_column(self.counts)
+
+    def _by_column(self, terms: Array) -> Array:
+        return np.bincount(self.column, terms, minlength=self.C).astype(float)
+
+    def largest(self) -> Array:
+        """(C,): the log-likelihood of each column at its maximum."""
+        return self._by_column(self.counts * np.log(self.counts / self.n[self.column]))
+
+    def marginal(self, alpha: float) -> Array:
+        """(C,): the log marginal likelihood of each column, with concentration α."""
+        a = np.maximum(alpha * self.base, TUNING.least_count)
+        ratio = gammaln(a + self.counts) - gammaln(a)
+        return self._by_column(ratio) + gammaln(alpha) - gammaln(alpha + self.n)
+
+    def concentration(self) -> float:
+        """The concentration that makes the labels most likely."""
+        tried: Iterator[float] = (
+            self.N**2 / 2 / TUNING.concentration_step**i for i in range(TUNING.concentrations)
+        )
+        best = next(tried)
+        marginal = self.marginal(best).sum()
+        for alpha in tried:
+            other = self.marginal(alpha).sum()
+            if other <= marginal:
+                break
+            best = alpha
+            marginal = other
+        return best
+
+
 def column_prices(counts: Array, base: Array) -> Array:
     """(C,): what each column of a matrix of expected labels (N, C) costs, in nats; 0 for an empty
-    one. ``base`` (N,) is the distribution of all labels, or (N, C), one for each column.
+    one. See ``ColumnCounts`` for ``base``.
     """
-    columns, labels = np.nonzero(counts.T > TUNING.least_count)
-    c = counts[labels, columns]
-    n = np.bincount(columns, c, minlength=counts.shape[1])
-    G = base[labels] if base.ndim == 1 else base[labels, columns]
-
-    def by_column(terms: Array) -> Array:
-        return np.bincount(columns, terms, minlength=counts.shape[1]).astype(float)
-
-    largest = by_column(c * np.log(c / n[columns]))
-
-    def marginal(alpha: float) -> Array:
-        a = np.maximum(alpha * G, TUNING.least_count)
-        return by_column(gammaln(a + c) - gammaln(a)) + gammaln(alpha) - gammaln(alpha + n)
-
-    alpha = len(counts) / 2
-    best = marginal(alpha)
-    for _ in range(TUNING.concentrations):
-        alpha /= TUNING.concentration_step
-        other = marginal(alpha)
-        if other.sum() <= best.sum():
-            break
-        best = other
-    return np.maximum(largest - best, 0.0)
-
-
-def matrix_price(prices: Array, share: float) -> float:
-    """What a matrix costs beside the background, from the prices of its columns.
-
-    What is common to all columns may as well stand in the background. So the dearest column is free
-    where all labels come from the matrix, and in part where a ``share`` of them does.
-    """
-    return float(prices.sum() - share * prices.max(initial=0.0))
+    columns = ColumnCounts(counts, base)
+    return np.maximum(columns.largest() - columns.marginal(columns.concentration()), 0.0)

@@ -23,7 +23,7 @@ from scb.arrays import Array
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit
 from scb.mixture.partition import Partition
-from scb.mixture.price import column_prices, matrix_price
+from scb.mixture.price import column_prices
 from scb.mixture.rows import RowTable
 from scb.mixture.select import Pair, Policy, Proposal, Removal, Selection
 from scb.mixture.tuning import TUNING
@@ -72,7 +72,7 @@ def no_signal(data: Data, rows: Rows, fit: Fit, pruned: bool) -> bool:
     nothing = replace(at, q=np.eye(1, at.q.shape[1]).repeat(data.K, axis=0))
     without = float(rows.total(RowTable.logliks, nothing).sum())
     counts = at.P * rows.total(RowTable.evaluate, at).P
-    price = matrix_price(column_prices(counts, data.label_distribution), counts.sum() / data.n)
+    price = column_prices(counts, data.label_distribution).sum()
     positions = criterion(data)
     of_positions = (at.q[:, 1:] > 0).sum(axis=1) @ positions if pruned else positions.max()
     return 2 * (fit.loglik - without) < 2 * price + of_positions

@@ -122,7 +122,7 @@ class Tuning:
     # Expected labels below which an entry costs nothing; the concentrations that are tried, each so
     # many times smaller than the one before (price).
     least_count: float = 1e-6
-    concentrations: int = 10
+    concentrations: int = 16
     concentration_step: float = 2.0
 
     # ---- The spectral start, and the levels of scores (spectral, levels)
@@ -137,13 +137,24 @@ class Tuning:
     # A tilt of so many inverse standard deviations shows that a level is never reached.
     largest_tilt: float = 1e4
 
+    # ---- Shrunk matrices (shrink)
+    # Nats per label that they must be worth; the EM steps, and the change in nats per label that
+    # ends them.
+    shrinkage_gain: float = 0.035
+    shrinkage_steps: int = 60
+    shrinkage_change: float = 1e-4
+
     # ---- What is reported of a fit (evidence, profile)
     # Steps of a fit without one position.
     evidence_steps: int = 100
-    # Weights that may be looked at over all rows, for all positions, with about so many passes for
-    # each. Beyond it P stays fixed, and errors of the influence are not known.
+    # Weights that may be looked at over all rows, for all positions, and passes for each that end
+    # with certainty. With fewer, errors of the influence are not known.
     evidence_effort: float = 3e9
     evidence_passes: int = 100
+    # Otherwise EM steps for each position, at least, if there is time for them. Evidence is no bound
+    # where the last few of them win back no more than this part of it.
+    evidence_steps_at_least: int = 4
+    evidence_precision: float = 0.02
     # Bytes of rows that may be kept for evidence that has not been asked for yet.
     evidence_bytes: int = 1 << 26
     # Bytes that second derivatives may take; beyond it there are no standard errors.
