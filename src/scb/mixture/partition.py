@@ -146,14 +146,29 @@ class Partition:
             columns = at.columns(shape.N, self.gather(at.positions, shape.N), self.last)
             weight = np.ones(self.n)
             return RowTable(columns, self.last, self.label, weight, background=self.background)
-        codes = np.empty(self.n, np.int64)
-        used = at.positions[:, at.used]
-        for where, chunk in self.chunks():
-            encode_rows(*chunk, used, shape.N, codes[where])
+        codes = self.row_codes(shape, at)
         counts = np.bincount(codes, minlength=at.codes(shape.N))
         occurring = np.flatnonzero(counts)
         row = np.cumsum(counts > 0) - 1
         return at.table(shape.N, occurring, counts[occurring].astype(float), index=row[codes])
+
+    def row_codes(self, shape: Shape, at: Slots) -> Ints:
+        """(n,): the code of each sample's row; see ``Slots.codes``."""
+        codes = np.empty(self.n, np.int64)
+        used = at.positions[:, at.used]
+        for where, chunk in self.chunks():
+            encode_rows(*chunk, used, shape.N, codes[where])
+        return codes
+
+    def sorted_rows(self, shape: Shape, at: Slots) -> RowTable | None:
+        """The samples at these slots, with equal ones counted, where there are too many codes for a
+        table of them; None if few samples are equal.
+        """
+        codes = self.row_codes(shape, at)
+        occurring, index, counts = np.unique(codes, return_inverse=True, return_counts=True)
+        if occurring.size > TUNING.fewer_rows * self.n:
+            return None
+        return at.table(shape.N, occurring, counts.astype(float), index=index)
 
     def scores(self, shape: Shape, table: Array, weight: Array | None = None) -> Array:
         """(K, T): Σ_i weight_i · table[o_i, x_it] over the samples of each state, o_i the label."""
@@ -174,16 +189,24 @@ class Partition:
             _add_scores(chunk, row, np.ones(chunk.n), inverse @ table, scores)
         return scores
 
-    def distributions(self, rows: RowTable, at: Mixture) -> Iterator[tuple[Block, Array, Ints]]:
-        """The samples in parts; the distribution of the label (r, N), for some rows; the row of
-        each sample.
+    def distributions(
+        self, rows: RowTable, at: Mixture, k: int | None = None
+    ) -> Iterator[tuple[Block, Array, Ints]]:
+        """The samples in parts, those of state k or all; the distribution of the label (r, N), for
+        some rows; the row of each sample.
         """
-        counted = rows.distributions(at) if rows.index is not None else None
+        chosen = np.ones(len(rows.last), bool) if k is None else rows.last == k
+        counted = None
+        if rows.index is not None:
+            counted = rows.some(np.flatnonzero(chosen)).distributions(at)
+        number = np.cumsum(chosen) - 1
         for where, chunk in self.chunks(TUNING.samples_at_once):
+            mine = np.flatnonzero((chunk.last == k) | (k is None))
+            row = rows.row_numbers[where][mine]
             if counted is not None:
-                yield chunk, counted, rows.row_numbers[where]
+                yield chunk.some(mine), counted, number[row]
             else:
-                yield chunk, rows.some(where).distributions(at), np.arange(chunk.n)
+                yield chunk.some(mine), rows.some(row).distributions(at), np.arange(mine.size)
 
     def inverse_probabilities(
         self, rows: RowTable, at: Mixture
@@ -216,8 +239,8 @@ class Partition:
         """
         came = np.zeros((shape.T, shape.N, shape.N))
         expected = np.zeros_like(came)
-        for chunk, f, row in self.distributions(rows, at):
-            chosen = np.arange(chunk.n) if k is None else np.flatnonzero(chunk.last == k)
+        for chunk, f, row in self.distributions(rows, at, k):
+            chosen = np.arange(chunk.n)
             add_source_tables(
                 chunk.tokens, chunk.starts, chunk.label, row, f, chosen, came, expected
             )

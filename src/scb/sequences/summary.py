@@ -241,20 +241,16 @@ def text_table(cells: dict[str, list[str]]) -> list[str]:
 
 
 def _price_of_a_lag(model: LagModel, facts: FitFacts) -> list[str]:
-    """That there is no lag, and what one must be worth to be found: a matrix has (N − 1)²
-    parameters.
+    """That there is no lag, and what one must be worth to be found: the weights and the choice of
+    it. What its matrix costs depends on the matrix, and is about what it learns by heart.
     """
-    N = len(model.classes)
-    price = (N - 1) ** 2 * np.log(1 + facts.n_windows / N) / 2 / facts.n_windows / np.log(2)
-    lines = [
-        "no lag is found: to pay for its parameters, one would have to save about"
-        f" {price:.2g} bits per symbol"
+    K = len(model.background_weight)
+    weights = K * np.log(max(facts.n_windows / K, 2))
+    price = (weights / 2 + np.log(K * model.max_lag)) / facts.n_windows / np.log(2)
+    return [
+        f"no lag is found: one would have to save about {price:.2g} bits per symbol, beyond what"
+        " its matrix could learn by heart"
     ]
-    if price > 0.5:
-        lines.append(
-            "that is much: with fewer kinds of symbols, or more data, less would be enough"
-        )
-    return lines
 
 
 def _bounds(columns: Arrays) -> list[str]:
