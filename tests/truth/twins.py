@@ -232,6 +232,21 @@ def pair_chi_squares(
 def source_tables(
     tokens: NDArray[Any], starts: NDArray[Any], label: NDArray[Any], row: NDArray[Any], distributions: Array, T: int
 ) -> tuple[Array, Array]:
+    """1/f of the label that came, and 1/f of every label, summed by position and token there: two tables (T, N, N)."""
+    N = distributions.shape[1]
+    scores = np.zeros((T, N, N))
+    information = np.zeros((T, N, N))
+    for start, o, r in zip(starts, label, row, strict=True):
+        for t, x in enumerate(tokens[start : start + T]):
+            if x < N:  # something is there
+                scores[t, x, o] += 1 / distributions[r, o]
+                information[t, x] += 1 / distributions[r]
+    return scores, information
+
+
+def label_tables(
+    tokens: NDArray[Any], starts: NDArray[Any], label: NDArray[Any], row: NDArray[Any], distributions: Array, T: int
+) -> tuple[Array, Array]:
     """How often each label came, and was to be expected, by position and token there: two tables (T, N, N)."""
     N = distributions.shape[1]
     came = np.zeros((T, N, N))

@@ -15,6 +15,7 @@ import numpy as np
 from scb.arrays import Array
 from scb.inputs import InputError
 from scb.kernels.windows import (
+    add_label_tables,
     add_pair_scores,
     add_source_tables,
     add_weight_scores,
@@ -230,20 +231,26 @@ class Partition:
         return absent
 
     def source_tables(
-        self, rows: RowTable, shape: Shape, k: int | None, at: Mixture
+        self, rows: RowTable, shape: Shape, k: int, at: Mixture
     ) -> tuple[Array, Array]:
-        """How often each label came with each token at each position, and how often it was to be
-        expected: tables (T, N, N) of (token, label).
+        """Score and information (T, N, N) of a matrix (token, label) that a position may get, over
+        the samples with state k.
+        """
+        scores = np.zeros((shape.T, shape.N, shape.N))
+        information = np.zeros_like(scores)
+        for chunk, f, row in self.distributions(rows, at, k):
+            inverse = 1 / np.maximum(f, TUNING.tiny)
+            add_source_tables(*chunk.pairs, row, inverse, scores, information)
+        return scores, information
 
-        Over the samples with state k; over all samples if it is None.
+    def label_tables(self, rows: RowTable, shape: Shape, at: Mixture) -> tuple[Array, Array]:
+        """How often each label came with each token at each position, and how often it was to be
+        expected: tables (T, N, N) of (token, label), over all samples.
         """
         came = np.zeros((shape.T, shape.N, shape.N))
         expected = np.zeros_like(came)
-        for chunk, f, row in self.distributions(rows, at, k):
-            chosen = np.arange(chunk.n)
-            add_source_tables(
-                chunk.tokens, chunk.starts, chunk.label, row, f, chosen, came, expected
-            )
+        for chunk, f, row in self.distributions(rows, at):
+            add_label_tables(*chunk.pairs, row, f, came, expected)
         return came, expected
 
     def weight_scores(

@@ -127,15 +127,13 @@ def candidates(
     """
     data = search.data
     occurring = np.flatnonzero(data.counts).tolist()
-    # No log-likelihood ratio is larger.
-    reach = -2 * rows.total(RowTable.logliks, fit.mixture)
-    gains, new_tables, pooled = _gains_by_state(search, rows, fit, reach, least)
+    gains, new_tables = _gains_by_state(search, rows, fit, least)
     proposed = set(search.best_pairs(gains, 0.0, barred, most))
     sources: dict[int, Tables] = {}
     for k, t in sorted(proposed & new_tables.keys()):
         sources[t] = added([*([sources[t]] if t in sources else []), new_tables[k, t]])
     if len(occurring) > 1 and least > 0:
-        tables = pooled or data.total(Partition.source_tables, None, fit.mixture, rows=rows)
+        tables = data.total(Partition.label_tables, fit.mixture, rows=rows)
         gain = _new_matrix_gains(data, occurring, *tables, least)
         gain[[*(search.mixture.owners or ()), *(t for _, t in barred), data.T - 1]] = -np.inf
         best = int(gain.argmax())
@@ -159,28 +157,44 @@ def _first_matrix(came: Array, expected: Array, distribution: Array) -> Array:
 
 
 def _gains_by_state(
-    search: Selection, rows: Rows, fit: Fit, reach: Array, least: float
-) -> tuple[Array, dict[Pair, Tables], Tables | None]:
-    """The gains (K, T) of all positions, the tables (token, label) that new matrices may start
-    from, and the tables (T, token, label) of all states together.
-
-    The tables are None if one state did not need its own.
+    search: Selection, rows: Rows, fit: Fit, least: float
+) -> tuple[Array, dict[Pair, Tables]]:
+    """The gains (K, T) of all positions, and the tables (token, label) that new matrices may start
+    from.
     """
     data = search.data
     gains = _weight_gains(search, rows, fit, least)
     new_tables: dict[Pair, Tables] = {}
-    tables = []
-    complete = True
+    # No log-likelihood ratio is larger.
+    reach = -2 * rows.total(RowTable.logliks, fit.mixture)
     for k in np.flatnonzero(data.counts).tolist():
-        new = np.flatnonzero((gains[k] == -np.inf) & (reach[k] >= least * _full_cost(data, k)))
-        complete &= new.size > 0
-        if new.size:
-            came, expected = data.total(Partition.source_tables, k, fit.mixture, rows=rows)
-            gains[k, new] = _new_matrix_gains(data, [k], came, expected, least)[new]
-            # Not of the best position alone, which may be barred.
-            new_tables |= {(k, t): (came[t], expected[t]) for t in new.tolist() if gains[k, t] >= 0}
-            tables = [added([*tables, (came, expected)])]
-    return gains, new_tables, tables[0] if complete and tables else None
+        can_pay = data.K == 1 or reach[k] >= least * _full_cost(data, k)
+        new = np.flatnonzero((gains[k] == -np.inf) & can_pay)
+        if new.size == 0:
+            continue
+        if data.K == 1:
+            came, expected = data.total(Partition.label_tables, fit.mixture, rows=rows)
+        else:
+            scores = data.total(Partition.source_tables, k, fit.mixture, rows=rows)
+            came, expected = _labels_by_score(*scores)
+        gains[k, new] = _new_matrix_gains(data, [k], came, expected, least)[new]
+        # Not of the best position alone, which may be barred.
+        new_tables |= {(k, t): (came[t], expected[t]) for t in new.tolist() if gains[k, t] >= 0}
+    return gains, new_tables
+
+
+def _labels_by_score(scores: Array, information: Array) -> Tables:
+    """Tables (T, N, N) of the labels that came and that were to be expected, from those of scores
+    and information of a matrix.
+
+    Of n samples a score has the mean n, and its variance is the information, Σ 1/f over samples
+    whose labels have the distribution f. So it is as if n²/information labels had been expected,
+    and score·n/information had come; exactly so where f is the same for all samples. Surprising
+    labels count more than others: within a state that is more powerful than to count labels.
+    """
+    w = quotient(1.0, information)
+    n = quotient((w * scores).sum(axis=2), w.sum(axis=2))[..., None]
+    return n * w * scores, n**2 * w
 
 
 def _weight_gains(search: Selection, rows: Rows, fit: Fit, least: float) -> Array:
