@@ -1,6 +1,7 @@
 """``scb fit``, ``scb show`` and ``scb sample`` as a user calls them."""
 
 import json
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +10,11 @@ from pyarrow import parquet
 
 import scb
 from scb.cli import main
+from scb.cli.fit import print_fit
+from scb.cli.progress import steps
+from scb.cli.terminal import terminal
+from scb.sequences.comparison import Score
+from scb.sequences.fit_folder import SavedFit, read_fit
 from scb.sequences.input_formats import OTHER, read_sequences
 from truth.mtd import MTD
 
@@ -183,9 +189,8 @@ def test_many_symbols_and_few_labels(tmp_path, capsys):
     (tmp_path / "codes.csv").write_text("\n".join(["code", *(f"c{x:02d}" for x in codes)]) + "\n")
     words = " ".join(call(capsys, "fit", tmp_path / "codes.csv", "--max-lag", 5, "--out", tmp_path / "o").split())
     assert "of 60 kinds in 1 sequence" in words
-    price = 59**2 * np.log(1 + 2399 / 60) / 2 / 2399 / np.log(2)
+    price = (60 * np.log(2399 / 60) / 2 + np.log(60 * 5)) / 2399 / np.log(2)
     assert f"one would have to save about {price:.2g} bits per symbol" in words
-    assert "with fewer kinds of symbols" in words
     assert "predicts better" not in words
 
 
@@ -198,6 +203,46 @@ def test_where_an_n_gram_predicts_better_the_background_is_named(tmp_path, capsy
     (tmp_path / "bits.txt").write_text("".join(map(str, x)))
     words = " ".join(call(capsys, "fit", tmp_path / "bits.txt", "--max-lag", 4, "--out", tmp_path / "o").split())
     assert "predicts better: with --background ngram" in words
+
+
+def test_where_plain_mtd_predicts_better_the_advice_is_to_go_without_context(capsys):
+    """And where something else does, or the model has no context already, it is another one, or none."""
+    scores = [
+        Score(name, bits, bits - 2.0, 0.001, name == "this model", bits == 1.9)
+        for name, bits in (("plain MTD", 1.9), ("this model", 2.0))
+    ]
+    x = np.random.default_rng(0).integers(3, size=200)
+    for context, background, words in (
+        (True, "labels", "plain MTD predicts better: with --no-context"),
+        (True, "ngram", "plain MTD predicts better: with --no-context"),
+        (False, "labels", "plain MTD predicts better: with --background ngram"),
+        (False, "ngram", ""),
+    ):
+        model = scb.SparseContextualBigram(2, context=context, background=background).fit(x)
+        print_fit(terminal(), SavedFit(model, model.summary(), scores, ""))
+        printed = " ".join(capsys.readouterr().out.split())
+        assert words in printed
+        assert words or "predicts better" not in printed
+
+
+def test_the_headline_of_a_fit_with_an_n_gram_is_what_was_held_out(tmp_path, capsys, letters):
+    """An n-gram has learned the symbols of the fit; what it needs for them says little."""
+    (tmp_path / "text.txt").write_text("".join(map(str, letters[:3000])))
+    call(capsys, "fit", tmp_path / "text.txt", "--max-lag", 4, "--background", "ngram", "--halves", 0, "--out", tmp_path / "o")
+    saved = read_fit(tmp_path / "o")
+    (own,) = [score.bits for score in saved.scores if score.own]
+    assert any(line.startswith(f"{own:.4f} bits per held-out symbol") for line in saved.summary.about)
+    assert not any("log-likelihood" in line for line in saved.summary.about)
+
+
+def test_a_fit_that_is_piped_says_where_it_is(capsys):
+    with steps("looking for lags …", patience=0.01) as say:
+        time.sleep(0.1)
+        say("what each lag is worth …")
+        time.sleep(0.1)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "0 s: looking for lags …"
+    assert lines[-1] == "0 s: what each lag is worth …"
 
 
 def test_the_estimator_and_the_analysis_are_one_road(letters):

@@ -209,12 +209,14 @@ def test_kernels_equal_their_twins():
     N, T, n = 5, 7, 60
     tokens, starts = rng.integers(N + 1, size=300).astype(np.uint8), rng.integers(290, size=n)  # N: nothing is there
     label, row, distributions = rng.integers(N, size=n), rng.integers(9, size=n), rng.dirichlet(np.ones(N), 9)
-    scores, information = np.zeros((T, N, N)), np.zeros((T, N, N))
-    windows.add_source_tables(tokens, starts, label, row, 1 / distributions, np.arange(n), scores, information)
-    for fast, plain in zip(
-        (scores, information), reference.source_tables(tokens, starts, label, row, distributions, T), strict=True
+    for add, twin, given in (
+        (windows.add_source_tables, reference.source_tables, 1 / distributions),
+        (windows.add_label_tables, reference.label_tables, distributions),
     ):
-        np.testing.assert_allclose(fast, plain, rtol=1e-12)
+        tables = np.zeros((T, N, N)), np.zeros((T, N, N))
+        add(tokens, starts, label, row, given, *tables)
+        for fast, plain in zip(tables, twin(tokens, starts, label, row, distributions, T), strict=True):
+            np.testing.assert_allclose(fast, plain, rtol=1e-12)
     last, positions, matrices = rng.integers(N, size=n), np.array([1, 4]), rng.dirichlet(np.ones(N), (2, N))
     scores, information = np.zeros((N, 2)), np.zeros((N, 2))
     windows.add_weight_scores(tokens, starts, last, label, row, 1 / distributions, positions, matrices, scores, information)

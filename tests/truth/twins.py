@@ -244,6 +244,21 @@ def source_tables(
     return scores, information
 
 
+def label_tables(
+    tokens: NDArray[Any], starts: NDArray[Any], label: NDArray[Any], row: NDArray[Any], distributions: Array, T: int
+) -> tuple[Array, Array]:
+    """How often each label came, and was to be expected, by position and token there: two tables (T, N, N)."""
+    N = distributions.shape[1]
+    came = np.zeros((T, N, N))
+    expected = np.zeros((T, N, N))
+    for start, o, r in zip(starts, label, row, strict=True):
+        for t, x in enumerate(tokens[start : start + T]):
+            if x < N:  # something is there
+                came[t, x, o] += 1
+                expected[t, x] += distributions[r]
+    return came, expected
+
+
 def weight_scores(
     tokens: NDArray[Any],
     starts: NDArray[Any],

@@ -11,6 +11,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from scb.cli.json_output import print_fit_json
+from scb.cli.progress import steps
 from scb.cli.terminal import terminal
 from scb.extras import MissingExtraError
 from scb.folders import Folder, opened
@@ -113,9 +114,9 @@ def fit(
     console = terminal(stderr=json)
     with opened(out, "writing a fit", lock=lock, overwrite=overwrite, inputs=(file,)) as folder:
         folder.claim(MODEL, SUMMARY, LAGS, *PICTURES, REPORT)
-        with terminal(stderr=True).status("looking for lags …") as status:
+        with steps("looking for lags …") as say:
             options = {"name": file.name, "held_out": split, "n_halves": halves}
-            analysis = analyse(model, source, progress=status.update, **options)
+            analysis = analyse(model, source, progress=say, **options)
         write_fit(folder, analysis, "" if characters else " ")
         print_fit(console, analysis)
         for line in (*analysis.failures, *analysis.about):
@@ -159,6 +160,8 @@ def print_fit(console: Console, fit: "Analysis | SavedFit") -> None:
     """Print the summary of a fit; then, if symbols were held out, how well this model and its
     baselines predict them, and advice where a baseline is clearly better.
     """
+    from scb.sequences.comparison import PLAIN
+
     console.print(Text(str(fit.summary)))
     if not fit.scores:
         return
@@ -172,8 +175,13 @@ def print_fit(console: Console, fit: "Analysis | SavedFit") -> None:
     # Scores come best first
     best = fit.scores[0]
     # Worth saying from 0.01 bits per symbol on
-    if fit.model.background == "labels" and best.difference < -max(2 * best.error, 0.01):
-        advice = "with --background ngram, a lag must say more than the recent symbols do"
+    if best.difference < -max(2 * best.error, 0.01):
+        if best.name == PLAIN and fit.model.context:
+            advice = "with --no-context, the lags are the same after every symbol"
+        elif fit.model.background == "labels":
+            advice = "with --background ngram, a lag must say more than the recent symbols do"
+        else:
+            return
         console.print(Text(f"{best.name} predicts better: {advice}"))
 
 

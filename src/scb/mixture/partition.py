@@ -15,6 +15,7 @@ import numpy as np
 from scb.arrays import Array
 from scb.inputs import InputError
 from scb.kernels.windows import (
+    add_label_tables,
     add_pair_scores,
     add_source_tables,
     add_weight_scores,
@@ -146,14 +147,29 @@ class Partition:
             columns = at.columns(shape.N, self.gather(at.positions, shape.N), self.last)
             weight = np.ones(self.n)
             return RowTable(columns, self.last, self.label, weight, background=self.background)
-        codes = np.empty(self.n, np.int64)
-        used = at.positions[:, at.used]
-        for where, chunk in self.chunks():
-            encode_rows(*chunk, used, shape.N, codes[where])
+        codes = self.row_codes(shape, at)
         counts = np.bincount(codes, minlength=at.codes(shape.N))
         occurring = np.flatnonzero(counts)
         row = np.cumsum(counts > 0) - 1
         return at.table(shape.N, occurring, counts[occurring].astype(float), index=row[codes])
+
+    def row_codes(self, shape: Shape, at: Slots) -> Ints:
+        """(n,): the code of each sample's row; see ``Slots.codes``."""
+        codes = np.empty(self.n, np.int64)
+        used = at.positions[:, at.used]
+        for where, chunk in self.chunks():
+            encode_rows(*chunk, used, shape.N, codes[where])
+        return codes
+
+    def sorted_rows(self, shape: Shape, at: Slots) -> RowTable | None:
+        """The samples at these slots, with equal ones counted, where there are too many codes for a
+        table of them; None if few samples are equal.
+        """
+        codes = self.row_codes(shape, at)
+        occurring, index, counts = np.unique(codes, return_inverse=True, return_counts=True)
+        if occurring.size > TUNING.fewer_rows * self.n:
+            return None
+        return at.table(shape.N, occurring, counts.astype(float), index=index)
 
     def scores(self, shape: Shape, table: Array, weight: Array | None = None) -> Array:
         """(K, T): Σ_i weight_i · table[o_i, x_it] over the samples of each state, o_i the label."""
@@ -174,18 +190,33 @@ class Partition:
             _add_scores(chunk, row, np.ones(chunk.n), inverse @ table, scores)
         return scores
 
+    def distributions(
+        self, rows: RowTable, at: Mixture, k: int | None = None
+    ) -> Iterator[tuple[Block, Array, Ints]]:
+        """The samples in parts, those of state k or all; the distribution of the label (r, N), for
+        some rows; the row of each sample.
+        """
+        chosen = np.ones(len(rows.last), bool) if k is None else rows.last == k
+        counted = None
+        if rows.index is not None:
+            counted = rows.some(np.flatnonzero(chosen)).distributions(at)
+        number = np.cumsum(chosen) - 1
+        for where, chunk in self.chunks(TUNING.samples_at_once):
+            mine = np.flatnonzero((chunk.last == k) | (k is None))
+            row = rows.row_numbers[where][mine]
+            if counted is not None:
+                yield chunk.some(mine), counted, number[row]
+            else:
+                yield chunk.some(mine), rows.some(row).distributions(at), np.arange(mine.size)
+
     def inverse_probabilities(
         self, rows: RowTable, at: Mixture
     ) -> Iterator[tuple[Block, Array, Ints]]:
         """The samples in parts; one over the probability of every label (r, N), for some rows; the
         row of each sample.
         """
-        counted = rows.inverse_probabilities(at) if rows.index is not None else None
-        for where, chunk in self.chunks(TUNING.samples_at_once):
-            if counted is not None:
-                yield chunk, counted, rows.row_numbers[where]
-            else:
-                yield chunk, rows.some(where).inverse_probabilities(at), np.arange(chunk.n)
+        for chunk, f, row in self.distributions(rows, at):
+            yield chunk, 1 / np.maximum(f, TUNING.tiny), row
 
     def missing(self, shape: Shape) -> Array:
         """(K, T): of the samples with each state, how many have no token at each position."""
@@ -200,20 +231,27 @@ class Partition:
         return absent
 
     def source_tables(
-        self, rows: RowTable, shape: Shape, k: int | None, at: Mixture
+        self, rows: RowTable, shape: Shape, k: int, at: Mixture
     ) -> tuple[Array, Array]:
-        """Score and information (T, N, N) of a matrix (token, label) that a position may get.
-
-        Over the samples with state k; over all samples if it is None.
+        """Score and information (T, N, N) of a matrix (token, label) that a position may get, over
+        the samples with state k.
         """
         scores = np.zeros((shape.T, shape.N, shape.N))
         information = np.zeros_like(scores)
-        for chunk, inverse, row in self.inverse_probabilities(rows, at):
-            chosen = np.arange(chunk.n) if k is None else np.flatnonzero(chunk.last == k)
-            add_source_tables(
-                chunk.tokens, chunk.starts, chunk.label, row, inverse, chosen, scores, information
-            )
+        for chunk, f, row in self.distributions(rows, at, k):
+            inverse = 1 / np.maximum(f, TUNING.tiny)
+            add_source_tables(*chunk.pairs, row, inverse, scores, information)
         return scores, information
+
+    def label_tables(self, rows: RowTable, shape: Shape, at: Mixture) -> tuple[Array, Array]:
+        """How often each label came with each token at each position, and how often it was to be
+        expected: tables (T, N, N) of (token, label), over all samples.
+        """
+        came = np.zeros((shape.T, shape.N, shape.N))
+        expected = np.zeros_like(came)
+        for chunk, f, row in self.distributions(rows, at):
+            add_label_tables(*chunk.pairs, row, f, came, expected)
+        return came, expected
 
     def weight_scores(
         self,

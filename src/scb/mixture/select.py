@@ -55,8 +55,8 @@ class Policy(NamedTuple):
     removals: Callable[["Selection", Rows], list[Removal]]
     # (search, rows, fit, barred pairs, least=part of the limit, most=slots of a state)
     candidates: Callable[..., Proposal]
-    # Whether all slots together are worth less than the matrices cost
-    no_signal: Callable[[Data, Rows, Fit], bool]
+    # Whether all slots together are worth less than the matrix costs; (…, whether they are pruned)
+    no_signal: Callable[[Data, Rows, Fit, bool], bool]
     # Up to so many times its cost, a removal is in doubt
     near_cost: float
     fit_options: dict[str, Any]  # of the fits between which the search decides
@@ -146,14 +146,20 @@ class Selection:
         # What was pruned twice is not tried again, and late rounds only prune: so it ends.
         pruned: Counter[Pair] = Counter()
         needed: set[Pair] = set()  # what could not be left out since something was added
+        silent = 0  # rounds in which there was no signal
         for turn in range(TUNING.rounds):
             rows = self.rows()
             fit = self.fit(rows)
             if progress is not None:
                 progress(turn + 1, len(self.all_slots()), fit.loglik)
             removals = self.policy.removals(self, rows)
-            no_signal = self.policy.no_signal(self.data, rows, fit)
-            weak = self.all_slots() if no_signal else self.weak(removals)
+            weak = self.weak(removals)
+            if self.policy.no_signal(self.data, rows, fit, not weak):
+                weak = self.all_slots()
+                silent += bool(weak)
+            if silent == TUNING.silent_rounds:
+                self.remove(weak)
+                return True
             if not weak and turn < TUNING.growing_rounds:
                 barred = [pair for pair, times in pruned.items() if times > 1]
                 pairs, matrices = self.policy.candidates(self, rows, fit, barred)

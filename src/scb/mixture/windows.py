@@ -42,6 +42,11 @@ class Block(NamedTuple):
         """Number of samples."""
         return self.starts.size
 
+    @property
+    def pairs(self) -> tuple[AnyArray, Ints, Ints]:
+        """What kernels for pairs of a label and a token take first."""
+        return self.tokens, self.starts, self.label
+
     def some(self, at: slice | Ints) -> "Block":
         """Some of the samples; no token is copied."""
         return Block(self.tokens, self.starts[at], self.last[at], self.label[at])

@@ -13,7 +13,7 @@ import numpy as np
 from scb.inputs import InputError, integer, number
 from scb.sequences.baselines.scoring import Likelihoods, baseline_scorers, scored
 from scb.sequences.coding import windows_of_codes
-from scb.sequences.comparison import OWN, Score, scores_of
+from scb.sequences.comparison import OWN, PLAIN, Score, own_bits, scores_of
 from scb.sequences.estimator import SparseContextualBigram
 from scb.sequences.lag_fit import LagSettings, fit_lags, found_again
 from scb.sequences.lag_model import LagModel
@@ -155,11 +155,12 @@ def analyse(
         )
     fitted = _fit(parts.train, classes, settings, n_halves, say)
     likelihoods, failures = _held_out_likelihoods(fitted, parts, say)
+    scores = scores_of(likelihoods) if likelihoods else []
     model._kept = None
     return Analysis(
         model=model._keep(fitted, None),
-        summary=summarise(fitted),
-        scores=scores_of(likelihoods) if likelihoods else [],
+        summary=summarise(fitted, own_bits(scores)),
+        scores=scores,
         about=_about(name, sequences, codes, classes) + _about_split(parts, classes),
         failures=failures,
         name=name,
@@ -236,11 +237,11 @@ def _held_out_likelihoods(
         settings = LagSettings(model.max_lag, transition="shared", context=False)
         plain = fit_lags(windows(parts.train, context=False), model.classes, settings)
         test = windows(parts.test, context=False, skipped=parts.skipped)
-        return {"plain MTD": plain.log_likelihoods(test)}
+        return {PLAIN: plain.log_likelihoods(test)}
 
     scorers = baseline_scorers(parts.train, parts.test, N, parts.skipped)
     likelihoods, failures = scored(
-        scorers | {"plain MTD": plain_mtd}, lambda name: say(f"comparing: {name} …")
+        scorers | {PLAIN: plain_mtd}, lambda name: say(f"comparing: {name} …")
     )
     return likelihoods | {OWN: model.log_likelihoods(own)}, failures
 

@@ -15,6 +15,7 @@ from scb.sequences.summary import text_table
 from scb.sequences.tables import Arrays
 
 OWN = "this model"
+PLAIN = "plain MTD"
 
 
 class Score(NamedTuple):
@@ -70,6 +71,11 @@ def scores_of(likelihoods: Mapping[str, Array]) -> list[Score]:
         )
         for name in sorted(bits, key=lambda name: bits[name])
     ]
+
+
+def own_bits(scores: Sequence[Score]) -> float | None:
+    """The bits per held-out symbol of the fitted model itself; None if nothing was held out."""
+    return next((score.bits for score in scores if score.own), None)
 
 
 def beside_best(bits: Sequence[Array]) -> list[dict[str, float]]:

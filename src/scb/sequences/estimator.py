@@ -47,10 +47,12 @@ class SparseContextualBigram(LagPredictor):
         The prediction that a lag must improve on: "labels", the distribution of all labels;
         "ngram", a cross-fitted n-gram or context tree of the recent symbols; or a fitted model with
         ``predict_proba``, which must not have been fitted to these data.
-    smoothing : float, default 1
+    smoothing : "auto" or float, default "auto"
         The pseudo-count added to each column of a transition matrix in proportion to the
         distribution of all labels (with ``init``, to the column of that model), and to that
         distribution in equal parts. 0 is maximum likelihood, which can give symbols probability 0.
+        "auto" is 1, and where there are few labels for each entry of a matrix, what makes them most
+        likely (empirical Bayes).
     handle_unknown : {"error", "missing"}, default "error"
         How to treat symbols that did not occur in the fit: raise an error, or treat them as
         missing.
@@ -153,7 +155,7 @@ class SparseContextualBigram(LagPredictor):
         context: bool = True,
         lags: str | int | Sequence[int] = "auto",
         background: Any = "labels",
-        smoothing: float = 1.0,
+        smoothing: float | Literal["auto"] = "auto",
         handle_unknown: Literal["error", "missing"] = "error",
         verbose: bool = False,
     ) -> None:

@@ -36,14 +36,15 @@ class LagSettings:
     context: bool = True
     lags: str | int | Sequence[int] = "auto"
     background: Any = "labels"
-    smoothing: float = 1.0
+    smoothing: float | str = "auto"
 
     def __post_init__(self) -> None:
         # A longer one is a mistake, and would take all memory
         integer("max_lag", self.max_lag, low=1, high=1_000_000)
         one_of("transition", self.transition, ("auto", "shared", "per_lag"))
         boolean("context", self.context)
-        number("smoothing", self.smoothing, low=0)
+        if self.smoothing != "auto":
+            number("smoothing", self.smoothing, low=0)
         known = isinstance(self.background, str) and self.background in ("labels", "ngram")
         if not known and not hasattr(self.background, "predict_proba"):
             raise InputError(
@@ -97,6 +98,7 @@ def fit_lags(
     known = {} if init is None else _known(init, classes, data, kinds[0])
     options: dict[str, Any] = {
         "known": None if init is None else _initial(known, data),
+        "shrink": 1.0 if settings.smoothing == "auto" and init is None else None,
         "progress": progress,
     }
     if isinstance(settings.lags, int | np.integer):
@@ -147,7 +149,7 @@ def _as_lags(
     The distribution of the labels is smoothed towards the uniform distribution, so that a symbol
     that never was a label is not impossible.
     """
-    s = float(settings.smoothing)
+    s = 1.0 if settings.smoothing == "auto" else float(settings.smoothing)
     prior = (data.label_distribution * data.n + s / data.N) / (data.n + s)
     owners = [SHARED] if estimate.owners is None else [data.T - t for t in estimate.owners]
     columns = {lag: slice(i * data.N, (i + 1) * data.N) for i, lag in enumerate(owners)}
@@ -221,7 +223,7 @@ def _initial(known: dict[int, Array], data: Data) -> Initial:
 
 
 def lag_evidence(pending: PendingEvidence, n: int) -> Mapping[str, Array]:
-    """The columns nats, delta_bic and influence_stderr of ``LagModel.table``, for a fit to n
+    """The columns nats, nats_bound, delta_bic and influence_stderr of ``LagModel.table``, for a fit to n
     windows.
 
     Since they take longer than the fit, they are computed on first use if the rows of the fit are
@@ -233,13 +235,19 @@ def lag_evidence(pending: PendingEvidence, n: int) -> Mapping[str, Array]:
 
 def _columns(pending: PendingEvidence, n: int) -> dict[str, Array]:
     evidence = pending.find()
-    nats, parameters, errors = (
+    nats, bounds, parameters, errors = (
         # A longer lag is an earlier position
         np.concatenate([values[::-1] for values in column] or [np.zeros(0)])
-        for column in (evidence.nats, evidence.parameters, evidence.influence_errors)
+        for column in (
+            evidence.nats,
+            evidence.bounds,
+            evidence.parameters,
+            evidence.influence_errors,
+        )
     )
     return {
         "nats": nats,
+        "nats_bound": bounds,
         "delta_bic": 2 * nats - np.log(n) * parameters,
         "influence_stderr": errors,
     }

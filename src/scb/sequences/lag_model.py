@@ -106,13 +106,17 @@ class LagModel:
         Besides the columns of ``lags`` it has:
 
         - influence, influence_stderr: how far the symbol at the lag moves the distribution of the
-          next one; the error is NaN where it is unknown
+          next one; NaN where it is unknown, as it is for the current symbol, which cannot vary
         - nats: what the log-likelihood loses without the lag, everything else fitted again
+        - nats_bound: 1 where it loses less than that, since the new fit was cut short; else 0
         - delta_bic: by how much the BIC is worse without it
         - found: the fraction of random halves of the data in which it is found again, once
           ``stability`` was called
         """
-        return {**self.lags(), "influence": self.influence().data, **self.evidence}
+        lags = self.lags()
+        influence = self.influence().data
+        unknown = self.context & (lags["lag"] == 1)
+        return {**lags, "influence": np.where(unknown, np.nan, influence), **self.evidence}
 
     @property
     def incomplete(self) -> NDArray[np.bool_]:

@@ -52,7 +52,8 @@ HEADINGS = {
     "nats": (
         "nats",
         "{:,.1f}",
-        "what the log-likelihood of the data loses without this lag, everything else fitted again",
+        "what the log-likelihood of the data loses without this lag, everything else fitted again;"
+        " after a ≤ it is at most that, since a whole new fit would have taken too long",
     ),
     "delta_bic": (
         "ΔBIC",
@@ -99,17 +100,20 @@ def lag_table(model: LagModel) -> tuple[dict[str, str], list[list[str]]]:
     names = [name for name in HEADINGS if name in table and (model.context or name != "context")]
     rows = zip(*(table[name].tolist() for name in names), strict=True)
     meanings = {HEADINGS[name][0]: HEADINGS[name][2] for name in names}
-    return meanings, [list(map(_cell, names, row)) for row in rows]
+    bounds = table.get("nats_bound", np.zeros(table["lag"].size)) > 0
+    return meanings, [
+        [_cell(name, value, bound) for name, value in zip(names, row, strict=True)]
+        for row, bound in zip(rows, bounds.tolist(), strict=True)
+    ]
 
 
-def _cell(name: str, value: Any) -> str:
+def _cell(name: str, value: Any, is_bound: bool) -> str:
     if name == "context":
         return readable(value)
-    if isinstance(value, float) and (
-        not np.isfinite(value) or (name == "influence" and value == 0)
-    ):
+    if isinstance(value, float) and not np.isfinite(value):
         return "–"
-    return HEADINGS[name][1].format(value)
+    mark = "≤ " if is_bound and name in ("nats", "delta_bic") else ""
+    return mark + HEADINGS[name][1].format(value)
 
 
 def _background_line(model: LagModel) -> str:

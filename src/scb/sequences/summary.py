@@ -33,8 +33,9 @@ class LagSummary:
     columns : dict of (lags,) arrays
         The columns of the table, with a row for each current symbol and lag: ``context`` (the
         current symbol), ``lag``, ``weight``, ``influence`` with the ends ``low`` and ``high`` of
-        its 95 % interval, the gain in log-likelihood ``nats``, the gain ``delta_bic``, and
-        ``found``, once ``stability`` has been called.
+        its 95 % interval, the gain in log-likelihood ``nats``, ``nats_bound``, which is 1 where the
+        gain is at most that, the gain ``delta_bic``, and ``found``, once ``stability`` has been
+        called.
     warnings : list of str
         What a reader should not miss, one line each.
 
@@ -46,7 +47,7 @@ class LagSummary:
     >>> summary.columns["lag"], summary.columns["influence"].round(2)
     (array([6, 4, 6]), array([0.56, 0.56, 0.56]))
     >>> summary.to_pandas().shape
-    (3, 8)
+    (3, 9)
     >>> print(summary.answer)
     After ‘0’ or ‘2’, the next symbol depends on lag 6; after ‘1’, on lag 4.
     """
@@ -76,24 +77,49 @@ class LagSummary:
     __repr__ = __str__
 
 
-def summarise(model: LagModel) -> LagSummary:
-    """The summary of a fitted model; its evidence is computed now unless it was before."""
+def summarise(model: LagModel, held_out: float | None = None) -> LagSummary:
+    """The summary of a fitted model; its evidence is computed now unless it was before.
+
+    ``held_out`` is how many bits it needs per held-out symbol, where that is known.
+    """
     facts = model.facts
     columns = _summary_columns(model)
     about = [
         f"Fitted to {facts.n_windows:,} symbols ({len(model.classes)} distinct), with lags up to"
         f" {model.max_lag}",
         f"{_KINDS[model.transition]}{_margin(facts)}",
-        f"{-facts.loglik / facts.n_windows / np.log(2):.4f} bits per symbol (log-likelihood"
-        f" {facts.loglik:,.1f} nats), {facts.n_parameters:,} parameters",
+        f"{_bits(model, held_out)}, {facts.n_parameters:,} parameters",
     ]
     if model.background is not None:
         weight = range_of(model.background_weight, 3)
         about.append(f"background: {model.background.name}; its weight {weight}")
     if not model.attention.nnz:
         about += ["", *_price_of_a_lag(model, facts)]
-    warnings = [*fit_problems(facts), *_incomplete_lags(model), *_doubtful_lags(columns)]
+    warnings = [
+        *fit_problems(facts),
+        *_incomplete_lags(model),
+        *_bounds(columns),
+        *_doubtful_lags(columns),
+    ]
     return LagSummary(answer_of(model), about, columns, warnings)
+
+
+def _bits(model: LagModel, held_out: float | None) -> str:
+    """How many bits a symbol needs: of the data of the fit or, where the background is a model that
+    has learned these, of what was held out.
+    """
+    facts = model.facts
+    fitted = (
+        f"{-facts.loglik / facts.n_windows / np.log(2):.4f} bits per symbol (log-likelihood"
+        f" {facts.loglik:,.1f} nats)"
+    )
+    if model.background is None:
+        return fitted
+    if held_out is None:
+        return (
+            f"{fitted} of the data of the fit, which the background has learned: others need more"
+        )
+    return f"{held_out:.4f} bits per held-out symbol"
 
 
 def _summary_columns(model: LagModel) -> Arrays:
@@ -188,19 +214,21 @@ def _written(columns: Arrays, most: int = 60) -> list[str]:
         "now": ["any" if x is None else repr(x) for x in chosen["context"].tolist()],
         "lag": [str(x) for x in chosen["lag"]],
         "weight": [f"{x:.3f}" for x in chosen["weight"]],
-        "influence": [f"{x:.3f}" if x > 0 else "" for x in chosen["influence"]],
+        "influence": [f"{x:.3f}" if np.isfinite(x) else "" for x in chosen["influence"]],
         "95 %": [
             f"{low:.3f} - {high:.3f}" if np.isfinite(low) else ""
             for low, high in zip(chosen["low"], chosen["high"], strict=True)
         ],
     }
+    bounds = chosen.get("nats_bound", np.zeros(order.size))
     for name, heading, form in (
-        ("nats", "nats", "{:,.1f}"),
-        ("delta_bic", "dBIC", "{:,.1f}"),
-        ("found", "found", "{:.0%}"),
+        ("nats", "nats", "{}{:,.1f}"),
+        ("delta_bic", "dBIC", "{}{:,.1f}"),
+        ("found", "found", "{1:.0%}"),
     ):
         if name in chosen:
-            cells[heading] = [form.format(x) for x in chosen[name]]
+            marks = ["≤ " if bound else "" for bound in bounds]
+            cells[heading] = list(map(form.format, marks, chosen[name]))
     left = size - order.size
     return text_table(cells) + ([f"{left} more, worth less"] if left else [])
 
@@ -213,20 +241,27 @@ def text_table(cells: dict[str, list[str]]) -> list[str]:
 
 
 def _price_of_a_lag(model: LagModel, facts: FitFacts) -> list[str]:
-    """That there is no lag, and what one must be worth to be found: a matrix has (N − 1)²
-    parameters.
+    """That there is no lag, and what one must be worth to be found: the weights and the choice of
+    it. What its matrix costs depends on the matrix, and is about what it learns by heart.
     """
-    N = len(model.classes)
-    price = (N - 1) ** 2 * np.log(1 + facts.n_windows / N) / 2 / facts.n_windows / np.log(2)
-    lines = [
-        "no lag is found: to pay for its parameters, one would have to save about"
-        f" {price:.2g} bits per symbol"
+    K = len(model.background_weight)
+    weights = K * np.log(max(facts.n_windows / K, 2))
+    price = (weights / 2 + np.log(K * model.max_lag)) / facts.n_windows / np.log(2)
+    return [
+        f"no lag is found: one would have to save about {price:.2g} bits per symbol, beyond what"
+        " its matrix could learn by heart"
     ]
-    if price > 0.5:
-        lines.append(
-            "that is much: with fewer kinds of symbols, or more data, less would be enough"
-        )
-    return lines
+
+
+def _bounds(columns: Arrays) -> list[str]:
+    """Which evidence is a bound, if some of it is."""
+    bounds = int(columns.get("nats_bound", np.zeros(0)).sum())
+    if not bounds:
+        return []
+    which = "the nats of each lag are" if bounds == columns["lag"].size else "nats after a ≤ are"
+    return [
+        f"{which} at most as shown: to fit everything again without it would take too long here"
+    ]
 
 
 def _doubtful_lags(columns: Arrays) -> list[str]:
