@@ -12,7 +12,7 @@ from scb.arrays import Array
 from scb.inputs import InputError, number
 from scb.mixture.arrays import Flags
 from scb.mixture.errors import Limit, quantile, weight_interval
-from scb.mixture.fit import INCOMPLETE
+from scb.mixture.fit import incomplete_from
 from scb.mixture.rows import Support
 from scb.model import LinearTransformer
 
@@ -140,11 +140,12 @@ class Recovery:
     def incomplete(self) -> Flags:
         """Whether positions are missing for each last token, as an (N,) boolean array.
 
-        An entry is true if no position was found or if ``unexplained_ratio`` is 3.84 or more. For a
-        complete column the latter happens with a probability of 2.5 %.
+        An entry is true if no position was found or if ``unexplained_ratio`` is so large that the
+        largest of N complete columns reaches it with a probability of 5 %: 4.5 for N = 3, 9.5 for
+        N = 50.
         """
         none = np.array([s.size == 0 for s in self.support])
-        return none | (self.unexplained_ratio >= INCOMPLETE)
+        return none | (self.unexplained_ratio >= incomplete_from(len(self.support)))
 
     def intervals(self, level: float = 0.95) -> list[Array]:
         """Compute simultaneous confidence intervals for the attention weights.
