@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from study import Case, Row, Section, group, main, percent, rounded, so_many, table_of, wilson
+from study import Case, Row, Section
 
 KEPT = Path(__file__).with_suffix("")
 STEP = 1.08

@@ -18,6 +18,7 @@ from scb.mixture.errors import Limit, background_limit, label_counts, standard_e
 from scb.mixture.evidence import PendingEvidence
 from scb.mixture.model import Initial, Mixture, smoothed_columns, weight_table
 from scb.mixture.per_lag import MATRIX_PER_LAG, add_current, remove_current, settle_gauge
+from scb.mixture.profile import Profile
 from scb.mixture.rows import RowTable, Slots, Support
 from scb.mixture.select import Policy, Progress, Selection
 from scb.mixture.shared import SHARED_MATRIX, criterion
@@ -66,6 +67,7 @@ class Estimate:
     evidence: PendingEvidence  # what each position is worth, found on demand
     # See ``scb.mixture.errors``
     background_limit: Callable[[int, float, bool], Limit]
+    profile: Profile
 
 
 def fit_mixture(
@@ -196,6 +198,7 @@ def _finish(search: Selection, data: Data, settled: bool) -> Estimate:
             if crossed is None
             else partial(crossed.background_limit, mixture)
         ),
+        profile=Profile(rows, mixture, (P_errors, q_errors)),
     )
 
 

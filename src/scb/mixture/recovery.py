@@ -149,6 +149,7 @@ def _from_estimate(samples: Data, estimate: Estimate) -> Recovery:
         method="likelihood",
         n_parameters=estimate.parameters,
         rest_limit=estimate.background_limit,
+        profile=estimate.profile,
     )
 
 

@@ -159,6 +159,11 @@ class Tuning:
     profile_tries: int = 12
     profile_close: float = 0.1
 
+    # Standard errors from 0 within which an interval comes from the profile, and numbers that are
+    # held at a time for it.
+    profile_near: float = 6.0
+    profile_entries: int = 1 << 22
+
     # ---- Memory
     # Samples that are worked on at a time, and positions of each state while pairs are counted.
     samples_at_once: int = 1 << 14
