@@ -17,6 +17,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 Case = dict[str, Any]
 Row = dict[str, Any]
 Table = Callable[[list[tuple[Case, Row]]], list[str]]
@@ -35,8 +37,8 @@ def read(path: Path) -> list[tuple[Case, Row]]:
     return found
 
 
-def complete(path: Path, work: Callable[[Case], Row], cases: Sequence[Case], jobs: int) -> None:
-    """Run the cases that are missing in a file, and say how far it is."""
+def complete(path: Path, work: Callable[[Case], Row], cases: Sequence[Case], jobs: int, seconds: float = np.inf) -> None:
+    """Run the cases that are missing in a file, and say how far it is. After so many seconds no further case is begun."""
     done = {_key(case) for case, _ in read(path)}
     missing = [case for case in cases if _key(case) not in done]
     print(f"{len(missing)} of {len(cases)} cases are to be run", file=sys.stderr, flush=True)
@@ -46,6 +48,10 @@ def complete(path: Path, work: Callable[[Case], Row], cases: Sequence[Case], job
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool, path.open("a") as file:
         futures = {pool.submit(work, case): case for case in missing}
         for number, future in enumerate(as_completed(futures), start=1):
+            if time.perf_counter() - began > seconds:
+                pool.shutdown(wait=False, cancel_futures=True)
+            if future.cancelled():
+                continue
             try:
                 row = future.result()
             except Exception as error:  # the others go on, and this one is run again the next time
@@ -110,17 +116,21 @@ def main(description: str | None, kept: Path, page: str, sections: Mapping[str, 
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sections", nargs="*", help=f"of {', '.join(sections)}; all if none is named")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
+    parser.add_argument("--seconds", type=float, default=np.inf, help="of each section, after which no further case is begun")
+    parser.add_argument("--out", type=Path, default=kept, help="the folder of the results")
     parser.add_argument("--tables", action="store_true", help="run nothing; write the tables of what is there")
     asked = parser.parse_args()
     if unknown := set(asked.sections) - set(sections):
         parser.error(f"{unknown.pop()} is not a section: there are {', '.join(sections)}")
-    kept.mkdir(exist_ok=True)
+    asked.out.mkdir(exist_ok=True)
     for name in asked.sections or sections:
         section = sections[name]
-        path = kept / f"{name}.jsonl"
+        path = asked.out / f"{name}.jsonl"
         if not asked.tables:
             print(name, end=": ", file=sys.stderr, flush=True)
-            complete(path, section.work, section.cases, asked.jobs)
+            complete(path, section.work, section.cases, asked.jobs, asked.seconds)
+        if asked.out != kept:
+            continue
         for heading, table in section.tables.items():
             fill(DOCS / page, heading, table(read(path)))
 

@@ -61,11 +61,11 @@ class Rows:
             return None
         return Rows(Here(), kept, None if self.counted is None else kept[0])
 
-    def score_levels(self, U: Array, at: Mixture, mu: Array, z: Array) -> Array:
-        """(K,): what Σ_i U[o_i, x_i]/f_i reaches as rarely as a Gaussian z standard deviations, for
-        tokens x iid μ; ∞ if never.
+    def score_levels(self, U: Array, folds: Ints, at: Mixture, mu: Array, z: Array) -> Array:
+        """(K,): what Σ_i U[folds[k], o_i, x_i]/f_i reaches as rarely as a Gaussian z[k] standard
+        deviations, for tokens x iid μ; ∞ if never.
         """
-        noises = self.mapped(StateScores, U, at, mu)
+        noises = self.mapped(StateScores, U, folds, at, mu)
         # One round trip to the partitions serves a step of the searches of all states.
         return score_levels(noises.total(variances, len(z)), z, partial(noises.total, cumulants))
 

@@ -39,21 +39,32 @@ def standard_errors(rows: Rows, at: Mixture, held: Flags | None = None) -> tuple
     cannot be told apart; and everywhere if the blocks of the information would need more than 1 GB
     (N above about 300).
     """
-    # The weights of states that look at a position; 0 in the others
-    q = np.where((at.q[:, 1:] > 0).any(axis=1, keepdims=True), at.q, 0.0)
+    q = _weights_beside_positions(at)
     block_bytes = 8 * at.P.size * (at.P.shape[1] + q.size)
     if block_bytes > TUNING.information_bytes or not q.any():
         return np.full(at.P.shape, np.nan), np.full(q.shape, np.nan)
+    information = smooth_information(rows, at, held)
+    of_P, of_q = information.variances()
+    of_P[:, label_counts(rows, at) <= 0] = np.nan
+    of_q[(q > 0) & ~information.free_q] = np.nan
+    return np.sqrt(of_P), np.sqrt(of_q)
+
+
+def smooth_information(rows: Rows, at: Mixture, held: Flags | None = None) -> Information:
+    """The Fisher information at P with half a count added to each entry that is not ``held``."""
+    q = _weights_beside_positions(at)
     held = np.zeros(at.P.shape, bool) if held is None else held
     counts = label_counts(rows, at)
     smooth = np.where(held, at.P, (at.P * counts + 0.5) / (counts + 0.5 * at.N))
     PP, Pq, qq = rows.total(RowTable.information, replace(at, P=smooth, q=q))
     free_P = (np.einsum("omm->om", PP) > 0) & ~held
     free_q = (q > 0) & (np.einsum("kjj->kj", qq) > 0)
-    of_P, of_q = Information(PP, Pq, qq, free_P, free_q).variances()
-    of_P[:, counts <= 0] = np.nan
-    of_q[(q > 0) & ~free_q] = np.nan
-    return np.sqrt(of_P), np.sqrt(of_q)
+    return Information(PP, Pq, qq, free_P, free_q)
+
+
+def _weights_beside_positions(at: Mixture) -> Array:
+    """(K, s): the weights of states that look at a position; 0 in the others."""
+    return np.where((at.q[:, 1:] > 0).any(axis=1, keepdims=True), at.q, 0.0)
 
 
 def label_counts(rows: Rows, at: Mixture) -> Array:
@@ -137,18 +148,13 @@ def _fit_with(rows: Rows, start: Mixture, k: int, weight: float) -> tuple[Mixtur
 # ---------------------------------------------------------------------------------------- intervals
 
 
-def weight_interval(
-    weights: Array, errors: Array, limit: Limit | None, *, level: float, freedom: tuple[int, int]
-) -> Array:
-    """(s, 2): intervals that hold all s weights of one state together, at least with this chance.
+def weight_interval(weights: Array, below: Array, above: Array, limit: Limit | None) -> Array:
+    """(s, 2): the intervals of the s weights of one state, which reach so far below and above
+    them.
 
     Where the background is not in the fit, ``limit`` says how large it may be, and what is left for
-    the positions then; that they may lose so much is added to what their errors say, as independent
-    errors are. ``freedom`` are samples and parameters.
+    the positions then; that they may lose so much is added, as independent errors are.
     """
-    reach = quantile(len(weights), limit is None, level, freedom)
-    below = reach * errors
-    above = reach * errors
     if limit is not None:
         lost = weights - limit.weights[: len(weights)]
         below = np.sqrt(below**2 + np.maximum(lost, 0.0) ** 2)

@@ -2,7 +2,7 @@
 ``recover`` and the estimator are faces of ``fit_mixture``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
@@ -11,23 +11,31 @@ import numpy as np
 
 from scb.arrays import Array
 from scb.mixture.arrays import Flags, Positions
+from scb.mixture.cross_fit import CrossFit, has_few_samples
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
 from scb.mixture.errors import Limit, background_limit, label_counts, standard_errors
 from scb.mixture.evidence import PendingEvidence
 from scb.mixture.model import Initial, Mixture, smoothed_columns, weight_table
 from scb.mixture.per_lag import MATRIX_PER_LAG, add_current, remove_current, settle_gauge
+from scb.mixture.profile import Profile
 from scb.mixture.rows import RowTable, Slots, Support
 from scb.mixture.select import Policy, Progress, Selection
-from scb.mixture.shared import SHARED_MATRIX
+from scb.mixture.shared import SHARED_MATRIX, criterion
 from scb.mixture.shrink import shrunk
 from scb.mixture.starts import em_from_scratch, first_estimate, thinned_for_start
 from scb.mixture.tuning import TUNING
 from scb.mixture.weights import fit_weights
+from scb.theory.gaussian import noise_quantile
 
-# A background whose likelihood ratio reaches this is kept: the state lacks a position. Chance
-# reaches it in 1 of 40 states.
-INCOMPLETE = 3.84
+
+def incomplete_from(states: int) -> float:
+    """The likelihood ratio from which a background is kept: the state lacks a position.
+
+    Where none does, the ratio is half of the time 0 and else χ² with one degree of freedom. By
+    chance one of all states reaches the level in 1 of 20 fits.
+    """
+    return noise_quantile(max(states, 2), 0.05) ** 2
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,7 @@ class Estimate:
     evidence: PendingEvidence  # what each position is worth, found on demand
     # See ``scb.mixture.errors``
     background_limit: Callable[[int, float, bool], Limit]
+    profile: Profile
 
 
 def fit_mixture(
@@ -70,8 +79,8 @@ def fit_mixture(
     number: int | None = None,
     # The positions themselves, ascending, the same in every state
     positions: Positions | None = None,
-    # Where the search starts; from EM over all positions unless given
-    initial: Initial | None = None,
+    # Where searches start, of which the best counts; from EM over all positions unless given
+    initial: Sequence[Initial] = (),
     known: Initial | None = None,  # matrices to start from, and nothing else
     # Matrices are shrunk where that is worth more than so many labels for each column; never if None
     shrink: float | None = None,
@@ -87,17 +96,31 @@ def fit_mixture(
     if positions is not None:
         search = _given(searched, policy, positions, known, per_lag)
         return _finish(search, data, settled=True, shrink=shrink)
-    initial = initial or first_estimate(searched, known, per_lag)
-    search = Selection.from_initial(searched, policy, initial)
+    starts = initial or [first_estimate(searched, known, per_lag)]
+    searches = [Selection.from_initial(searched, policy, start) for start in starts]
     current_is_state = per_lag and data.K > 1
     if current_is_state:
-        add_current(search)
-    settled = search.settle(progress)
+        for search in searches:
+            add_current(search)
+    settled = [search.settle(progress) for search in searches]
+    best = _best(searches)
+    search = searches[best]
     if current_is_state:
         remove_current(search)
     if number is not None:
         search.settle_exactly(number)
-    return _finish(search, data, settled, shrink)
+    return _finish(search, data, settled[best], shrink)
+
+
+def _best(searches: list[Selection]) -> int:
+    """The number of the search whose likelihood is highest, less what its positions cost."""
+    if len(searches) == 1:
+        return 0
+    values = []
+    for search in searches:
+        costs = criterion(search.data) @ [s.size for s in search.support]
+        values.append(search.fit(search.rows()).loglik - costs / 2)
+    return int(np.argmax(values))
 
 
 def _given(
@@ -130,7 +153,8 @@ def _given(
         1 + len(positions),
     )
     support = [positions[used] for used in occurs]
-    return Selection(data, policy, support, Mixture(P, distribution, q, owners))
+    mixture = Mixture(P, distribution, q, owners)
+    return Selection(data, policy, support, mixture, np.zeros(data.K, np.intp))
 
 
 def _finish(search: Selection, data: Data, settled: bool, shrink: float | None) -> Estimate:
@@ -138,7 +162,10 @@ def _finish(search: Selection, data: Data, settled: bool, shrink: float | None) 
 
     A search may have looked at only some of the data.
     """
-    rows, fit, ratios = _fit_to_the_end(search)
+    few = search.mixture.owners is None and has_few_samples(data)
+    if few:
+        search.add(CrossFit.from_search(search).missed(), {})
+    rows, fit, ratios, crossed = _fit_to_the_end(search, few)
     held = np.zeros(search.mixture.P.shape, bool)
     if search.mixture.owners is not None:
         held = settle_gauge(search, rows)
@@ -175,11 +202,16 @@ def _finish(search: Selection, data: Data, settled: bool, shrink: float | None) 
         parameters=int((mixture.N - 1) * distributions + weights - held.sum()),
         settled=settled,
         evidence=evidence,
-        background_limit=partial(background_limit, rows, mixture),
+        background_limit=(
+            partial(background_limit, rows, mixture)
+            if crossed is None
+            else partial(crossed.background_limit, mixture)
+        ),
+        profile=Profile(rows, mixture, (P_errors, q_errors)),
     )
 
 
-def _fit_to_the_end(search: Selection) -> tuple[Rows, Fit, Array]:
+def _fit_to_the_end(search: Selection, few: bool) -> tuple[Rows, Fit, Array, CrossFit | None]:
     """Maximum likelihood at the positions of a search that is over, without those that lose their
     weight.
 
@@ -195,14 +227,16 @@ def _fit_to_the_end(search: Selection) -> tuple[Rows, Fit, Array]:
         search.remove(empty)
         rows, fit = search.final_fit(own)
     if own.any():
-        return rows, fit, np.full(search.data.K, np.nan)
+        return rows, fit, np.full(search.data.K, np.nan), None
     # Where a search ends, the background stands beside the positions in every state.
     if empty or not beside.q[:, 0].all():
         beside = replace(fit.mixture, q=_with_background(fit.mixture.q))
-    ratios = background_ratios(rows, fit, beside)
-    if (ratios >= INCOMPLETE).any():
-        rows, fit = search.final_fit(ratios >= INCOMPLETE)
-    return rows, fit, ratios
+    crossed = CrossFit.from_search(search) if few else None
+    ratios = background_ratios(rows, fit, beside) if crossed is None else crossed.ratios()
+    least = incomplete_from(len(ratios))
+    if (ratios >= least).any():
+        rows, fit = search.final_fit(ratios >= least)
+    return rows, fit, ratios, crossed
 
 
 def _fit_to_all(search: Selection, data: Data, held: Flags) -> tuple[Rows, Fit]:
@@ -253,7 +287,7 @@ def background_ratios(rows: Rows, fit: Fit, beside: Mixture) -> Array:
     without = fit_weights(rows, replace(lifted, q=q), tolerance=TUNING.close / 10, asked=there)
     fixed_P = 2 * (rows.total(RowTable.logliks, lifted) - without.logliks)
     ratios = np.minimum(ratios, np.maximum(fixed_P, 0.0))
-    for k in np.flatnonzero(ratios >= INCOMPLETE).tolist():
+    for k in np.flatnonzero(ratios >= incomplete_from(len(ratios))).tolist():
         q = with_all.mixture.q.copy()
         q[k] = without.q[k]
         one_less = fitted(replace(lifted, q=q))

@@ -171,17 +171,32 @@ class Partition:
             return None
         return at.table(shape.N, occurring, counts.astype(float), index=index)
 
-    def scores(self, shape: Shape, table: Array, weight: Array | None = None) -> Array:
-        """(K, T): Σ_i weight_i · table[o_i, x_it] over the samples of each state, o_i the label."""
+    def scores(
+        self,
+        shape: Shape,
+        table: Array,
+        weight: Array | None = None,
+        folds: Ints | None = None,
+    ) -> Array:
+        """(K, T): Σ_i weight_i · table[o_i, x_it] over the samples of each state, o_i the label.
+
+        Where states have ``folds`` (K,), each fold has N rows of the table.
+        """
         scores = np.zeros((shape.K, shape.T))
         weight = np.ones(self.n) if weight is None else weight
         for at, chunk in self.chunks(TUNING.samples_at_once):
-            _add_scores(chunk, chunk.label, weight[at], table, scores)
+            row = chunk.label if folds is None else chunk.label + shape.N * folds[chunk.last]
+            _add_scores(chunk, row, weight[at], table, scores)
         return scores
 
-    def likelihood_scores(self, rows: RowTable, shape: Shape, table: Array, at: Mixture) -> Array:
-        """(K, T): Σ_i table[o_i, x_it]/f_i, where f_i is the probability of each label."""
-        return self.scores(shape, table, (1 / rows.likelihoods(at))[rows.row_numbers])
+    def likelihood_scores(
+        self, rows: RowTable, shape: Shape, tables: Array, folds: Ints, at: Mixture
+    ) -> Array:
+        """(K, T): Σ_i tables[folds[k], o_i, x_it]/f_i over the samples of each state k, where f_i
+        is the probability of each label.
+        """
+        weight = (1 / rows.likelihoods(at))[rows.row_numbers]
+        return self.scores(shape, tables.reshape(-1, shape.N), weight, folds)
 
     def distribution_scores(self, rows: RowTable, shape: Shape, table: Array, at: Mixture) -> Array:
         """(K, T): Σ_i Σ_o table[o, x_it]/f_io, where f_i is the distribution of each label."""

@@ -14,13 +14,14 @@ goes where the other lags can say the same without it.
 """
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from scb.arrays import Array
 from scb.mixture.arrays import Flags
 from scb.mixture.data import Data, Rows
-from scb.mixture.em import Fit
+from scb.mixture.em import Fit, maximise
 from scb.mixture.executors import added
 from scb.mixture.model import Mixture, quotient, rounded, smoothed_columns
 from scb.mixture.partition import Partition
@@ -368,5 +369,5 @@ MATRIX_PER_LAG = Policy(
     candidates=candidates,
     no_signal=lambda data, rows, fit, pruned: False,
     near_cost=TUNING.near_cost_per_lag,
-    fit_options={"tolerance": TUNING.close, "stall": TUNING.close / 10},
+    fit=partial(maximise, tolerance=TUNING.close, stall=TUNING.close / 10),
 )

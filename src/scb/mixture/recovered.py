@@ -12,7 +12,8 @@ from scb.arrays import Array
 from scb.inputs import InputError, number
 from scb.mixture.arrays import Flags
 from scb.mixture.errors import Limit, quantile, weight_interval
-from scb.mixture.fit import INCOMPLETE
+from scb.mixture.fit import incomplete_from
+from scb.mixture.profile import Profile
 from scb.mixture.rows import Support
 from scb.model import LinearTransformer
 
@@ -44,6 +45,38 @@ class StandardErrors(NamedTuple):
 
     V: Array
     A: Array
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Confidence intervals of the estimates of a ``Recovery``. As a sequence it is ``A``.
+
+    Attributes
+    ----------
+    V : (N, N, 2) array
+        The lower and upper ends of the intervals of P; NaN for entries that the data do not
+        determine.
+    A : list of N arrays (s, 2)
+        For each last token, the lower and upper ends of the intervals of its s weights, in the
+        order of ``Recovery.support``.
+
+    Examples
+    --------
+    >>> import scb
+    >>> task = scb.Task.random(N=3, T=20, sparsity=2, seed=0)
+    >>> intervals = scb.recover(scb.sample(task, 4000, seed=0)).intervals()
+    >>> intervals.V[:, 0].round(2)
+    >>> intervals.A[0].round(2), len(intervals)
+    """
+
+    V: Array
+    A: list[Array]
+
+    def __len__(self) -> int:
+        return len(self.A)
+
+    def __getitem__(self, k: int) -> Array:
+        return self.A[k]
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,8 +121,8 @@ class Recovery:
         The method used, "likelihood" or "spectral".
     n_parameters : int, default 0
         The number of parameters that the data can distinguish; 0 for the spectral method.
-    rest_limit : callable, optional
-        A function that ``intervals`` uses. It keeps the data of the last fit alive.
+    rest_limit, profile : optional
+        What ``intervals`` uses. They keep the data of the last fit alive.
 
     Examples
     --------
@@ -130,6 +163,7 @@ class Recovery:
     rest_limit: Callable[[int, float, bool], Limit] | None = field(
         default=None, repr=False, compare=False
     )
+    profile: Profile | None = field(default=None, repr=False, compare=False)
 
     @property
     def model(self) -> LinearTransformer:
@@ -140,19 +174,24 @@ class Recovery:
     def incomplete(self) -> Flags:
         """Whether positions are missing for each last token, as an (N,) boolean array.
 
-        An entry is true if no position was found or if ``unexplained_ratio`` is 3.84 or more. For a
-        complete column the latter happens with a probability of 2.5 %.
+        An entry is true if no position was found or if ``unexplained_ratio`` is so large that the
+        largest of N complete columns reaches it with a probability of 5 %: 4.5 for N = 3, 9.5 for
+        N = 50.
         """
         none = np.array([s.size == 0 for s in self.support])
-        return none | (self.unexplained_ratio >= INCOMPLETE)
+        return none | (self.unexplained_ratio >= incomplete_from(len(self.support)))
 
-    def intervals(self, level: float = 0.95) -> list[Array]:
-        """Compute simultaneous confidence intervals for the attention weights.
+    def intervals(self, level: float = 0.95) -> Intervals:
+        """Compute confidence intervals for P and for the attention weights.
 
-        With probability of about ``level``, all weights of a column lie in their intervals. The
-        intervals allow for a position that was not found, even if the column is not marked as
-        incomplete, so that a single position of weight 1 has an interval too. The computation takes
-        about ten fits for each column that is not incomplete.
+        An interval of an entry of P holds with probability of about ``level``. Those of the weights
+        are simultaneous: with that probability all weights of a column lie in theirs. Intervals
+        reach as many standard errors to both sides, except near 0: there they come from the profile
+        of the likelihood.
+
+        The intervals of the weights allow for a position that was not found, even if the column is
+        not marked as incomplete, so that a single position of weight 1 has an interval too. The
+        computation takes about ten fits for each column that is not incomplete.
 
         Parameters
         ----------
@@ -161,24 +200,43 @@ class Recovery:
 
         Returns
         -------
-        list of N arrays (s, 2)
-            For each last token, the lower and upper ends of the intervals of its s positions, in
-            the order of ``support``. NaN if there are no standard errors.
+        Intervals
+            The ends of the intervals, for P in ``V`` and for the weights in ``A``. NaN if there are
+            no standard errors.
         """
         if not 0 < number("level", level) < 1:
             raise InputError(f"level = {level}: it must lie between 0 and 1")
         freedom = self.n_samples, self.n_parameters
+        N = len(self.V)
+        if self.profile is None:
+            nothing = [np.full((s.size, 2), np.nan) for s in self.support]
+            return Intervals(np.full((N, N, 2), np.nan), nothing)
+        below, above = self.profile.around_P(quantile(1, True, level, freedom))
+        V = np.clip(np.stack([self.V - below, self.V + above], axis=-1), 0.0, 1.0)
+        V[np.isnan(self.stderr.V)] = np.nan
+        limits = [self._limit(k, level, freedom) for k in range(N)]
+        reach = [
+            quantile(s.size, limit is None, level, freedom)
+            for s, limit in zip(self.support, limits, strict=True)
+        ]
+        below, above = self.profile.around_q(np.array(reach))
         intervals = []
-        for k, s in enumerate(self.support):
-            weights = self.A[s, k]
-            errors = self.stderr.A[s, k]
-            limit = None
-            complete = s.size and self.unexplained[k] == 0 and np.isfinite(errors).all()
-            if self.rest_limit is not None and complete:
-                drop = quantile(s.size, False, level, freedom) ** 2
-                limit = self.rest_limit(k, drop, bool(self.incomplete.any()))
-            intervals.append(weight_interval(weights, errors, limit, level=level, freedom=freedom))
-        return intervals
+        for k, (s, limit) in enumerate(zip(self.support, limits, strict=True)):
+            here = k, slice(1, 1 + s.size)
+            intervals.append(weight_interval(self.A[s, k], below[here], above[here], limit))
+        return Intervals(V, intervals)
+
+    def _limit(self, k: int, level: float, freedom: tuple[int, int]) -> Limit | None:
+        """How large the background of a column may be that is not in the fit: what would not have
+        been marked may be there.
+        """
+        s = self.support[k]
+        complete = s.size and self.unexplained[k] == 0 and np.isfinite(self.stderr.A[s, k]).all()
+        if self.rest_limit is None or not complete:
+            return None
+        drop = quantile(s.size, False, level, freedom) ** 2
+        least = max(drop, incomplete_from(len(self.support)))
+        return self.rest_limit(k, least, bool(self.incomplete.any()))
 
     def report(self) -> str:
         """Return a report as text, which is also what printing the object shows.

@@ -6,6 +6,7 @@ import numpy as np
 
 from scb.arrays import Array
 from scb.inputs import InputError, number, one_of
+from scb.mixture.cross_fit import has_few_samples
 from scb.mixture.data import Data
 from scb.mixture.fit import Estimate, fit_mixture
 from scb.mixture.model import Initial
@@ -14,6 +15,7 @@ from scb.mixture.rows import Support
 from scb.mixture.samples_in import as_data
 from scb.mixture.spectral import spectral
 from scb.mixture.starts import from_scratch
+from scb.mixture.tuning import TUNING
 
 _MOST_TOKENS = 4096
 
@@ -88,9 +90,20 @@ def recover(
         )
     if method == "spectral":
         return _from_moments(samples, spectral(samples, false_positions))
-    scratch = start == "scratch" or (start is None and not samples.independent)
-    initial = from_scratch(samples) if scratch else spectral(samples, false_positions)
+    initial = []
+    if start == "spectral" or (start is None and samples.independent):
+        initial.append(spectral(samples, false_positions))
+    if start == "scratch" or (start is None and _is_scratch_worth_it(samples)):
+        initial.append(from_scratch(samples))
     return _from_estimate(samples, fit_mixture(samples, initial=initial))
+
+
+def _is_scratch_worth_it(samples: Data) -> bool:
+    """Whether EM over all positions is needed, or affordable where it may end in a higher
+    likelihood than moments do.
+    """
+    affordable = samples.n * samples.T <= TUNING.start_cells
+    return not samples.independent or (has_few_samples(samples) and affordable)
 
 
 def _from_moments(samples: Data, moments: Initial) -> Recovery:
@@ -136,6 +149,7 @@ def _from_estimate(samples: Data, estimate: Estimate) -> Recovery:
         method="likelihood",
         n_parameters=estimate.parameters,
         rest_limit=estimate.background_limit,
+        profile=estimate.profile,
     )
 
 

@@ -54,10 +54,15 @@ class Slots:
 
     @classmethod
     def from_support(
-        cls, support: Support, owners: Sequence[int] | None = None, width: int | None = None
+        cls,
+        support: Support,
+        owners: Sequence[int] | None = None,
+        width: int | None = None,
+        folds: Ints | None = None,
     ) -> "Slots":
         """Slot 0 of every state is the background, the others look at its support; position
-        ``owners[i]`` has matrix i.
+        ``owners[i]`` has matrix i. Without owners, state k has matrix ``folds[k]``, or the only
+        one.
         """
         shape = len(support), width or 1 + max(len(s) for s in support)
         positions = np.full(shape, NO_POSITION)
@@ -66,7 +71,11 @@ class Slots:
             positions[k, 1 : 1 + len(s)] = s
             if owners is not None:
                 matrix[k, 1 : 1 + len(s)] = [owners.index(t) for t in s]
-        return cls(positions, matrix, 1 if owners is None else max(len(owners), 1))
+            elif folds is not None:
+                matrix[k] = folds[k]
+        if owners is not None:
+            return cls(positions, matrix, max(len(owners), 1))
+        return cls(positions, matrix, 1 if folds is None else int(folds.max()) + 1)
 
     def same(self, other: "Slots") -> bool:
         """Whether all slots look at the same places."""
@@ -171,6 +180,10 @@ class RowTable:
         background = None if self.background is None else self.background.some(at)
         columns, last, label, weight = self.samples
         return RowTable(columns[at], last[at], label[at], weight[at], background=background)
+
+    def of_states(self, states: Flags) -> "RowTable":
+        """The rows of some states (K,)."""
+        return self.some(np.flatnonzero(states[self.last]))
 
     # ------------------------------------------------------------------------------ by the kernels
 
@@ -289,15 +302,16 @@ class RowTable:
 
 
 class StateScores:
-    """For each state, the distribution of its score Σ_i U[o_i, x_i]/f_i, a sum over its samples.
+    """For each state, the distribution of its score Σ_i U_k[o_i, x_i]/f_i, a sum over its samples.
 
-    U is (N, N), o_i is the label of a sample and f_i its probability under the mixture ``at``. The
-    labels are given, and the tokens x_i are iid μ.
+    U_k is ``U[folds[k]]`` of the (F, N, N) tables, o_i is the label of a sample and f_i its
+    probability under the mixture ``at``. The labels are given, and the tokens x_i are iid μ.
     """
 
-    def __init__(self, rows: RowTable, U: Array, at: Mixture, mu: Array) -> None:
+    def __init__(self, rows: RowTable, U: Array, folds: Ints, at: Mixture, mu: Array) -> None:
         self.rows = rows
         self.U = U
+        self.folds = folds
         self.f = rows.likelihoods(at)
         self.mu = mu
         # Distributions by state, kept only where the (r, N) terms of all rows are few
@@ -308,7 +322,7 @@ class StateScores:
         if k in self.kept:
             return self.kept[k]
         of_state = self.rows.last == k
-        terms = self.U[self.rows.label[of_state]] / self.f[of_state, None]
+        terms = self.U[self.folds[k], self.rows.label[of_state]] / self.f[of_state, None]
         noise = ScoreNoise(terms, self.rows.weight[of_state], self.mu)
         if self.f.size * len(self.mu) <= TUNING.table_rows:
             self.kept[k] = noise

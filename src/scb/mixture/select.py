@@ -18,12 +18,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import groupby, zip_longest
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from scb.arrays import Array
-from scb.mixture.arrays import Flags
+from scb.mixture.arrays import Flags, Ints
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
 from scb.mixture.model import Initial, Mixture, rounded, weight_table
@@ -59,7 +59,7 @@ class Policy(NamedTuple):
     no_signal: Callable[[Data, Rows, Fit, bool], bool]
     # Up to so many times its cost, a removal is in doubt
     near_cost: float
-    fit_options: dict[str, Any]  # of the fits between which the search decides
+    fit: Callable[[Rows, Mixture], Fit]  # between which the search decides
 
 
 @dataclass
@@ -73,6 +73,8 @@ class Selection:
     support: Support  # list of K arrays, in the order of the slots 1, 2, …
     # q is (K, 1 + slots)
     mixture: Mixture
+    # (K,), the number of the matrix that each state has; all the same but in ``cross_fit``
+    folds: Ints
     # The rows that were asked for last
     _kept: tuple[Data, Slots, Rows] | None = field(default=None, repr=False)
 
@@ -89,14 +91,14 @@ class Selection:
             weights.append(w[heaviest])
         q = weight_table(weights, np.full(data.K, TUNING.background))
         mixture = Mixture(initial.P, data.label_distribution, q, initial.owners)
-        search = cls(data, policy, support, mixture)
+        search = cls(data, policy, support, mixture, np.zeros(data.K, np.intp))
         search.drop_unused_matrices()
         return search
 
     def rows(self) -> Rows:
         """The data at the current positions."""
         width = self.mixture.q.shape[1]
-        slots = Slots.from_support(self.support, self.mixture.owners, width)
+        slots = Slots.from_support(self.support, self.mixture.owners, width, self.folds)
         if self._kept is None or self._kept[0] is not self.data or not self._kept[1].same(slots):
             self._kept = self.data, slots, self.data.rows(slots)
         return self._kept[2]
@@ -261,7 +263,7 @@ class Selection:
         """Maximum likelihood at the current positions, close enough to decide on them; the mixture
         moves there.
         """
-        fit = maximise(rows, self.mixture.lifted(), **self.policy.fit_options)
+        fit = self.policy.fit(rows, self.mixture.lifted())
         self.mixture = fit.mixture
         return fit
 

@@ -20,13 +20,15 @@ from operator import itemgetter
 import numpy as np
 
 from scb.arrays import Array
+from scb.mixture.arrays import Ints
 from scb.mixture.data import Data, Rows
-from scb.mixture.em import Fit
+from scb.mixture.em import Fit, maximise
 from scb.mixture.partition import Partition
 from scb.mixture.price import column_prices
 from scb.mixture.rows import RowTable
 from scb.mixture.select import Pair, Policy, Proposal, Removal, Selection
 from scb.mixture.tuning import TUNING
+from scb.theory.gaussian import noise_quantile
 
 
 def removals(search: Selection, rows: Rows) -> list[Removal]:
@@ -51,12 +53,19 @@ def candidates(
     reaches or more.
     """
     data = search.data
-    return search.best_pairs(relative_scores(data, rows, fit), least, barred, most), {}
+    scores = relative_scores(data, rows, fit, search.folds)
+    return search.best_pairs(scores, least, barred, most), {}
 
 
 def criterion(data: Data) -> Array:
     """(K,): what twice the log-likelihood ratio of a position must reach."""
-    return np.log(np.maximum(data.counts, 2)) + 2 * np.log(data.K * data.T)
+    n = np.maximum(data.counts, 2)
+    pairs = data.K * data.T
+    extended_bic = np.log(n) + 2 * np.log(pairs)
+    if not data.independent:
+        return extended_bic
+    chance = np.minimum(TUNING.false_position, TUNING.false_position_samples / n)
+    return np.minimum(extended_bic, [noise_quantile(pairs, p) ** 2 for p in chance.tolist()])
 
 
 def no_signal(data: Data, rows: Rows, fit: Fit, pruned: bool) -> bool:
@@ -78,17 +87,18 @@ def no_signal(data: Data, rows: Rows, fit: Fit, pruned: bool) -> bool:
     return 2 * (fit.loglik - without) < 2 * price + of_positions
 
 
-def relative_scores(data: Data, rows: Rows, fit: Fit) -> Array:
+def relative_scores(data: Data, rows: Rows, fit: Fit, folds: Ints) -> Array:
     """(K, T): scores of all positions relative to what noise reaches: exact for iid contexts, a
     Gaussian quantile for others.
     """
     P = fit.mixture.P
     z = np.sqrt(criterion(data))
     if data.independent:
-        U = P - (P @ data.mu)[:, None]
-        raw = data.total(Partition.likelihood_scores, U, fit.mixture, rows=rows)
-        return raw / rows.score_levels(U, fit.mixture, data.mu, z)[:, None]
-    raw = data.total(Partition.likelihood_scores, P, fit.mixture, rows=rows) - data.present
+        matrices = P.reshape(data.N, -1, data.N).swapaxes(0, 1)  # (F, N, N)
+        U = matrices - matrices @ data.mu[:, None]
+        raw = data.total(Partition.likelihood_scores, U, folds, fit.mixture, rows=rows)
+        return raw / rows.score_levels(U, folds, fit.mixture, data.mu, z)[:, None]
+    raw = data.total(Partition.likelihood_scores, P, folds, fit.mixture, rows=rows) - data.present
     # That P and q are fitted makes the variance smaller than it is taken to be.
     variance = (
         data.total(Partition.distribution_scores, P**2, fit.mixture, rows=rows) - data.present
@@ -101,5 +111,5 @@ SHARED_MATRIX = Policy(
     candidates=candidates,
     no_signal=no_signal,
     near_cost=TUNING.near_cost_shared,
-    fit_options={},
+    fit=maximise,
 )

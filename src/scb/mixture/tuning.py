@@ -83,7 +83,11 @@ class Tuning:
     # The part of a Newton step below which an EM step is taken instead.
     shortest: float = 1e-3
 
-    # ---- The search for positions (select, shared, per_lag)
+    # ---- The search for positions (select, shared, per_lag, cross_fit)
+    # The chance of a false position in a fit to contexts of iid tokens, at most, and its product
+    # with the samples of a state, at most.
+    false_position: float = 0.05
+    false_position_samples: float = 5.0
     # Nats that a fit between two decisions may leave open.
     close: float = 0.1
     # Rounds of the search, and those in which it may still grow; later ones only prune.
@@ -111,6 +115,12 @@ class Tuning:
     neighbours: int = 1 << 10
     # The part of the samples that must have all their tokens for a search to look at these alone.
     nearly_all: float = 0.95
+    # Cross-fitting: samples per entry of P below which it is done, folds of states, labels that the
+    # prior adds to a column of P, and EM steps of a fit to the other folds.
+    few_samples: float = 20
+    folds: int = 10
+    prior: float = 4.0
+    cross_steps: int = 40
     # Up to this many times its cost, a likelihood ratio with P fixed is checked with P fitted
     # again; beyond ``far_cost`` its exact value does not matter.
     near_cost_shared: float = 2
@@ -168,6 +178,11 @@ class Tuning:
     profile_gain: float = 5e-3
     profile_tries: int = 12
     profile_close: float = 0.1
+
+    # Standard errors from 0 within which an interval comes from the profile, and numbers that are
+    # held at a time for it.
+    profile_near: float = 6.0
+    profile_entries: int = 1 << 22
 
     # ---- Memory
     # Samples that are worked on at a time, and positions of each state while pairs are counted.

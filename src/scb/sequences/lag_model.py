@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from scb.arrays import Array
 from scb.kernels.random import continue_lags
 from scb.mixture.data import Data, Here
-from scb.mixture.fit import INCOMPLETE
+from scb.mixture.fit import incomplete_from
 from scb.mixture.model import Mixture
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.rows import RowTable, Slots
@@ -123,7 +123,8 @@ class LagModel:
         """(K,): where lags were found, but the background is still needed beside them; never where
         the background is a model.
         """
-        return (self.background_ratio >= INCOMPLETE) & (self.background is None)
+        least = incomplete_from(len(self.background_ratio))
+        return (self.background_ratio >= least) & (self.background is None)
 
     def matrix(self, lag: int) -> Array:
         """(N, N): the transition matrix of a lag."""

@@ -166,14 +166,7 @@ class Information:
             The products. If the information is singular, the result is None.
         """
         inverse = self.inverse()
-        if inverse is None:
-            return None
-        rows, middle, moved, cov, basis = inverse
-        step = _constrained(rows, middle, (gP * self.free_P)[:, :, None])[:, :, 0]
-        in_q = cov @ (
-            basis.T @ (gq * self.free_q).ravel() - np.einsum("omr,om->r", moved, gP * self.free_P)
-        )
-        return step - moved @ in_q, (basis @ in_q).reshape(gq.shape)
+        return None if inverse is None else inverse.solve(gP * self.free_P, gq * self.free_q)
 
     def times(self, in_P: Array, in_q: Array) -> tuple[Array, Array]:
         """Multiply the information, including the entries that are not free, by a direction.
@@ -279,6 +272,23 @@ class Inverse(NamedTuple):
     moved: Array
     cov: Array
     basis: Array
+
+    def solve(self, gP: Array, gq: Array) -> tuple[Array, Array]:
+        """Apply the inverse to a pair of arrays.
+
+        Parameters
+        ----------
+        gP, gq : (N, C) and (K, s) arrays
+            The arrays that the inverse is applied to; 0 for entries that are not free.
+
+        Returns
+        -------
+        in_P, in_q : (N, C) and (K, s) arrays
+            The products.
+        """
+        step = _constrained(self.rows, self.middle, gP[:, :, None])[:, :, 0]
+        in_q = self.cov @ (self.basis.T @ gq.ravel() - np.einsum("omr,om->r", self.moved, gP))
+        return step - self.moved @ in_q, (self.basis @ in_q).reshape(gq.shape)
 
 
 def blocks(P: Array, q: Array) -> tuple[Array, Array, Array]:

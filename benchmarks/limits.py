@@ -1,0 +1,185 @@
+"""Is ``scb.recover`` at the limit of what samples can tell, and does it know where it is not? On tasks that no test has used.
+
+    python benchmarks/limits.py [positions missed coverage bound] [--jobs 2] [--seconds 200] [--out FOLDER]
+
+Results are kept in benchmarks/limits/, a file for each part; what is there is not run again. Tables of docs/explanation/recovery.md
+and docs/explanation/what-the-data-cannot-tell.md come from there. Tasks are drawn by plain code that shares nothing with the library.
+
+``positions``: the least n on a ladder, in steps of 8 %, at which all positions are right; beside that of a test that knows P.
+``missed``: columns that lack a position, whether they are marked, and whether their intervals hold; at an n that misses some.
+``coverage``: intervals of P by distance from 0. ``bound``: squared errors over the Cramér–Rao bound.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from study import Case, Row, Section
+
+KEPT = Path(__file__).with_suffix("")
+STEP = 1.08
+EDGES = (2.0, 4.0, 6.0)  # how far entries of P lie from 0, in standard errors
+
+
+# -------------------------------------------------------------------------------------------------------------- tasks
+
+
+def draw_P(kind: str, N: int, rng: Any) -> Any:
+    """(N, N): a transition matrix with distributions in columns."""
+    if kind == "permutation":
+        P = np.full((N, N), 0.2 / N)
+        P[rng.permutation(N), np.arange(N)] += 0.8
+    elif kind == "near-permutation":
+        P = np.full((N, N), 0.04 / N)
+        P[rng.permutation(N), np.arange(N)] += 0.96
+    elif kind == "block":
+        blocks = max(2, round(N**0.5))
+        block = rng.permutation(np.arange(N) % blocks)
+        follows = rng.permutation(blocks)[block]
+        P = np.full((N, N), 0.1 / N)
+        for m in range(N):
+            inside = block == follows[m]
+            P[inside, m] += 0.9 * rng.dirichlet(np.full(inside.sum(), 2.0))
+    elif kind == "zipf":
+        frequencies = 1 / np.arange(1, N + 1)
+        P = rng.dirichlet(N * frequencies / frequencies.sum(), N).T + 1e-6
+    else:
+        P = rng.dirichlet(np.full(N, 0.5), N).T + 1e-6
+    return P / P.sum(axis=0)
+
+
+def draw_task(case: Case) -> Any:
+    """A task with two positions after each token, whose weights are Dirichlet(8)."""
+    import scb
+
+    N, T = case["N"], case["T"]
+    rng = np.random.default_rng([33, case["seed"], N, T])
+    P = draw_P(case["kind"], N, rng)
+    Q = np.zeros((T, N))
+    common = rng.choice(T, 2, replace=False)
+    for k in range(N):
+        where = common if case.get("common") else rng.choice(T, 2, replace=False)
+        Q[where, k] = rng.dirichlet([8.0, 8.0])
+    return scb.Task(P, Q)
+
+
+def some(batch: Any, n: int) -> Any:
+    """The first n samples."""
+    from scb.task.sampling import Batch
+
+    return Batch(batch.context[:n], batch.last[:n], batch.label[:n])
+
+
+def wrong(task: Any, support: Any) -> tuple[int, int]:
+    """Positions missed, and false ones."""
+    pairs = list(zip(task.support, support, strict=True))
+    return sum(np.setdiff1d(a, b).size for a, b in pairs), sum(np.setdiff1d(b, a).size for a, b in pairs)
+
+
+# ---------------------------------------------------------------------------------------------- the test that knows P
+
+
+def fitted(D: Any) -> tuple[Any, float]:
+    """Probabilities (n,) of the labels, from those under each slot (n, s), and their log-likelihood at the best weights."""
+    q = np.full(D.shape[1], 1 / D.shape[1])
+    for _ in range(300):
+        growth = (D / (D @ q)[:, None]).mean(axis=0)
+        q = q * growth
+        if growth.max() < 1 + 1e-4:
+            break
+    f = D @ q
+    return f, float(np.log(f).sum())
+
+
+def with_P_known(task: Any, batch: Any) -> list[Any]:
+    """The positions that the extended BIC asks for after each token, one at a time by their scores, where P is known."""
+    T, N = task.Q.shape
+    found = []
+    for k in range(N):
+        mine = batch.last == k
+        labels = batch.label[mine]
+        at = task.P[labels[:, None], batch.context[mine]]  # (n, T)
+        slots = [(task.P @ task.mu)[labels]]
+        cost = np.log(max(len(labels), 2)) + 2 * np.log(N * T)
+        f, loglik = fitted(np.array(slots).T)
+        positions: list[int] = []
+        while len(labels):
+            change = (at - slots[0][:, None]) / f[:, None]
+            score = change.sum(axis=0) / np.sqrt((change**2).sum(axis=0))
+            score[positions] = -np.inf
+            best = int(score.argmax())
+            after, higher = fitted(np.array([*slots, at[:, best]]).T)
+            if 2 * (higher - loglik) < cost:
+                break
+            positions.append(best)
+            slots.append(at[:, best])
+            f, loglik = after, higher
+        found.append(np.sort(positions))
+    return found
+
+
+# --------------------------------------------------------------------------------------------------------- the fits
+
+
+def positions(case: Case) -> Row:
+    """The rung of the ladder from which on each method is right, and false positions of all fits on the way."""
+    import scb
+
+    task = draw_task(case)
+    N = case["N"]
+    batch = scb.sample(task, size(case["most"]), seed=case["seed"])
+
+    def known(rung: int) -> bool:
+        return wrong(task, with_P_known(task, some(batch, size(rung)))) == (0, 0)
+
+    false = []
+
+    def ours(rung: int) -> bool:
+        missed, wrongly = wrong(task, scb.recover(some(batch, size(rung)), N=N).support)
+        false.append(wrongly > 0)
+        return missed == wrongly == 0
+
+    limit = first_right(known, case["start"], case["most"])
+    return {"known": limit, "ours": first_right(ours, limit, case["most"]), "fits": len(false), "false": sum(false)}
+
+
+def size(rung: int) -> int:
+    """Samples at a rung of the ladder."""
+    return round(STEP**rung)
+
+
+def first_right(is_right: Any, start: int, most: int) -> int:
+    """The lowest rung near ``start`` from which a method is right: down while it is, or else up until it is."""
+    rung = min(start, most)
+    if is_right(rung):
+        while is_right(rung - 1):
+            rung -= 1
+        return rung
+    while rung < most and not is_right(rung + 1):
+        rung += 1
+    return rung + 1
+
+
+def missed(case: Case) -> Row:
+    """Columns with a missed position: how many are marked, or have intervals that hold; complete ones that are marked."""
+    import scb
+
+    task = draw_task(case)
+    fit = scb.recover(scb.sample(task, case["n"], seed=case["seed"]), N=case["N"])
+    _, false = wrong(task, fit.support)
+    counts = {"missed": 0, "marked": 0, "held": 0, "false_marks": 0, "complete": 0, "complete_held": 0, "false": false}
+    for k, interval in enumerate(fit.intervals()):
+        truth = task.Q[fit.support[k], k]
+        holds = bool(((interval[:, 0] <= truth) & (truth <= interval[:, 1])).all())
+        if np.setdiff1d(task.support[k], fit.support[k]).size:
+            counts["missed"] += 1
+            counts["marked"] += int(fit.incomplete[k])
+            counts["held"] += int(holds and not fit.incomplete[k])
+        else:
+            counts["complete"] += 1
+            counts["false_marks"] += int(fit.incomplete[k])
+            counts["complete_held"] += int(holds)
+    return counts
+
+
+SECTIONS: dict[str, Section] = {}

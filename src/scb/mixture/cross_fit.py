@@ -1,0 +1,159 @@
+"""Positions judged by a matrix that their own labels had no part in: cross-fitting.
+
+With few samples for each entry of P, the fitted P absorbs the labels that a missed position would
+explain, and a test with that P does not see them. So the states are divided into folds. The
+positions of a state, and whether it lacks one, are tested with a P that was fitted to the states of
+the other folds alone, with a prior. P is fixed then, and states do not affect each other.
+
+Such a P has errors of its own, which all states would rather mix with the background. The weight of
+the background that the median state asks for is therefore mixed into P. What a state asks for
+beyond that is its own.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from scb.arrays import Array
+from scb.mixture.arrays import Flags, Ints
+from scb.mixture.data import Data, Rows
+from scb.mixture.em import Fit, climb_by_em
+from scb.mixture.errors import Limit
+from scb.mixture.model import Mixture
+from scb.mixture.rows import RowTable, Support
+from scb.mixture.select import Pair, Selection
+from scb.mixture.shared import SHARED_MATRIX
+from scb.mixture.tuning import TUNING
+from scb.mixture.weights import WeightFit, fit_weights
+
+
+def has_few_samples(data: Data) -> bool:
+    """Whether P absorbs what a missed position would explain, and its states can be divided."""
+    return data.independent and data.K > 1 and data.n < TUNING.few_samples * data.N**2
+
+
+def _fit_with_P_fixed(rows: Rows, start: Mixture) -> Fit:
+    found = fit_weights(rows, start)
+    return Fit(replace(start, q=found.q), np.nan, [float(found.logliks.sum())])
+
+
+CROSS_FITTED = SHARED_MATRIX._replace(near_cost=0.0, fit=_fit_with_P_fixed)
+
+
+@dataclass(frozen=True)
+class CrossFit:
+    """A mixture in which each state has a P that was fitted to the states of other folds."""
+
+    search: Selection  # the matrices of all folds stand side by side
+
+    @classmethod
+    def from_search(cls, search: Selection) -> "CrossFit":
+        """At the positions of a search, which stays as it is."""
+        folds = _folds(search.data.counts)
+        rows = search.rows()
+        at = replace(search.mixture, q=_with_a_background(search.mixture.q))
+        P = np.hstack([_P_of_others(rows, at, folds != fold) for fold in range(folds.max() + 1)])
+        support = list(search.support)
+        crossed = Selection(search.data, CROSS_FITTED, support, replace(at, P=P), folds)
+        asked = crossed.fit(crossed.rows()).mixture.q[_has_positions(support), 0]
+        crossed.mixture = _blended(replace(at, P=P), float(np.median(asked)) if asked.size else 0.0)
+        return cls(crossed)
+
+    def missed(self) -> list[Pair]:
+        """The positions that a search from here adds."""
+        before = list(self.search.support)
+        search = replace(self.search, support=list(before), _kept=None)
+        search.settle()
+        after = zip(search.support, before, strict=True)
+        return [(k, t) for k, (s, b) in enumerate(after) for t in np.setdiff1d(s, b).tolist()]
+
+    def ratios(self) -> Array:
+        """(K,): twice the log-likelihood ratio of the background beside the positions of each
+        state; NaN where there are none.
+        """
+        rows = self.search.rows()
+        there = _has_positions(self.search.support)
+        beside = rows.total(RowTable.logliks, self.search.fit(rows).mixture)
+        without = _fit_positions(rows, self.search.mixture, there).logliks
+        return np.where(there, np.maximum(2 * (beside - without), 0.0), np.nan)
+
+    def background_limit(self, final: Mixture, k: int, drop: float, everywhere: bool) -> Limit:
+        """As ``errors.background_limit``, from the ``final`` fit: the largest weight of the
+        background in state k at which twice the log-likelihood is ``drop`` below its highest, and
+        the weights of the positions there.
+        """
+        rows = self.search.rows().mapped(RowTable.of_states, np.arange(len(final.q)) == k)
+        asked = np.arange(len(final.q)) == k
+        none = _fit_positions(rows, self.search.mixture, asked)
+        top = max(none.logliks[k], self.search.policy.fit(rows, self.search.mixture).loglik)
+        least, most = 0.0, 1.0
+        fit = none
+        for _ in range(TUNING.profile_tries):
+            weight = (least + most) / 2
+            fit = _fit_positions(rows, _blended(self.search.mixture, weight), asked)
+            if 2 * (top - fit.logliks[k]) < drop:
+                least = weight
+            else:
+                most = weight
+        moved = (1 - least) * fit.q[k, 1:] - none.q[k, 1:]
+        size = final.q.shape[1] - 1
+        return Limit(least, final.q[k, 1:] + moved[:size])
+
+
+def _has_positions(support: Support) -> Flags:
+    return np.array([s.size > 0 for s in support])
+
+
+def _with_a_background(q: Array) -> Array:
+    """(K, s): weights in which the background can grow."""
+    lifted = np.maximum(q, TUNING.background * np.eye(1, q.shape[1]))
+    return lifted / lifted.sum(axis=1, keepdims=True)
+
+
+def _blended(at: Mixture, share: float) -> Mixture:
+    """With a share of the background in every column."""
+    return replace(at, P=(1 - share) * at.P + share * at.background[:, None])
+
+
+def _fit_positions(rows: Rows, at: Mixture, states: Flags) -> WeightFit:
+    """The weights of positions in some states (K,), which have no background."""
+    q = at.q.copy()
+    q[states, 0] = 0.0
+    q[states] /= q[states].sum(axis=1, keepdims=True)
+    return fit_weights(rows, replace(at, q=q), tolerance=TUNING.close / 10, asked=states)
+
+
+def _folds(counts: Array) -> Ints:
+    """(K,): the fold of each state; all folds have about as many samples."""
+    folds = np.zeros(len(counts), np.intp)
+    order = np.argsort(-counts, kind="stable")
+    folds[order] = np.arange(len(counts)) % min(TUNING.folds, len(counts))
+    return folds
+
+
+def _P_of_others(rows: Rows, at: Mixture, states: Flags) -> Array:
+    """P fitted to some states (K,), with ``prior`` labels added to each column."""
+    some = rows.mapped(_with_prior, states, at, TUNING.prior / max(len(rows.held), 1))
+    q = np.pad(at.q, ((0, 1), (0, max(0, 2 - at.q.shape[1]))))
+    q[-1, 1] = 1.0
+    start = replace(at, q=q).lifted()
+    return climb_by_em(some, start, TUNING.cross_steps, least_gain=TUNING.close).at.P
+
+
+def _with_prior(rows: RowTable, states: Flags, at: Mixture, prior: float) -> RowTable:
+    """The rows of some states, and in a state of their own ``prior`` labels of each column, which
+    are distributed as all labels.
+    """
+    N, C = at.P.shape
+    chosen = rows.of_states(states)
+    n, width = chosen.columns.shape
+    column, label = (x.ravel() for x in np.indices((C, N)))
+    columns = np.full((n + column.size, max(width, 2)), C, dtype=chosen.columns.dtype)
+    columns[:n, :width] = chosen.columns
+    columns[n:, 1] = column
+    return RowTable(
+        columns,
+        np.r_[chosen.last, np.full(column.size, len(at.q))],
+        np.r_[chosen.label, label],
+        np.r_[chosen.weight, prior * at.background[label]],
+    )

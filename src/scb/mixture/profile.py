@@ -1,0 +1,142 @@
+"""Intervals from the profile of the likelihood, for entries of P and weights near 0.
+
+There the likelihood is far from a parabola: an entry that a handful of labels speak of has an
+interval like that of a count. An entry is moved away from its estimate, the others follow as the
+Fisher information says is best, and the log-likelihood itself, not its parabola, says where to
+stop. All entries are moved side by side, so that a pass over the rows serves them all.
+
+Away from its boundary, an entry of P is judged with half a label more on the boundary's side, as by
+Jeffreys' prior: an entry without a label would else have an upper end at 1.9 labels, which misses
+the truth too often.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from scb.arrays import Array
+from scb.mixture.arrays import Ints
+from scb.mixture.data import Rows
+from scb.mixture.errors import label_counts, smooth_information
+from scb.mixture.model import Mixture
+from scb.mixture.rows import RowTable
+from scb.mixture.tuning import TUNING
+from scb.theory.fisher import Inverse
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The log-likelihood near its maximum."""
+
+    rows: Rows
+    at: Mixture  # there
+    errors: tuple[Array, Array]  # standard errors of P (N, C) and of q (K, s)
+
+    def around_P(self, reach: float) -> tuple[Array, Array]:
+        """How far intervals of the entries of P reach below and above them, (N, C) each:
+        ``reach`` standard errors, or as far as the profile says for entries near 0.
+        """
+        return self._around(0, np.full(self.at.P.shape, reach))
+
+    def around_q(self, reach: Array) -> tuple[Array, Array]:
+        """The same for the weights, (K, s) each; those of state k reach ``reach[k]`` standard
+        errors.
+        """
+        return self._around(1, np.repeat(reach[:, None], self.at.q.shape[1], axis=1))
+
+    def _around(self, part: int, reach: Array) -> tuple[Array, Array]:
+        values = (self.at.P, self.at.q)[part]
+        errors = self.errors[part]
+        below = reach * errors
+        above = reach * errors
+        from_boundary = np.minimum(values, 1 - values)
+        near = np.argwhere((errors > 0) & (from_boundary < TUNING.profile_near * errors))
+        inverse = smooth_information(self.rows, self.at).inverse() if len(near) else None
+        if inverse is not None:
+            most = max(1, TUNING.profile_entries // self.at.P.size)
+            for first in range(0, len(near), most):
+                entries = near[first : first + most]
+                where = tuple(entries.T)
+                paths = _Paths(self, inverse, part, entries)
+                below[where] = paths.lengths(-1, reach[where])
+                above[where] = paths.lengths(1, reach[where])
+        return below, above
+
+
+class _Paths:
+    """Where the parameters go when some entries of P, or some weights, are moved."""
+
+    def __init__(self, profile: Profile, inverse: Inverse, part: int, entries: Ints) -> None:
+        self.profile = profile
+        self.part = part
+        self.entries = [tuple(entry) for entry in entries.tolist()]
+        self.directions = [self._direction(inverse, entry) for entry in self.entries]
+        where = tuple(entries.T)
+        self.values = (profile.at.P, profile.at.q)[part][where]
+        self.errors = profile.errors[part][where]
+        # (r,), by how much half a label would move an entry of P
+        self.half_label = np.zeros(len(entries))
+        if part == 0:
+            counts = label_counts(profile.rows, profile.at)
+            self.half_label = 0.5 / np.maximum(counts[entries[:, 1]], 1.0)
+
+    def _direction(self, inverse: Inverse, entry: tuple[int, ...]) -> tuple[Array, Array]:
+        """How P and q move with an entry: the column of the inverse, scaled to 1 there."""
+        unit = np.zeros(self.profile.at.P.shape), np.zeros(self.profile.at.q.shape)
+        unit[self.part][entry] = 1.0
+        along = inverse.solve(*unit)
+        return along[0] / along[self.part][entry], along[1] / along[self.part][entry]
+
+    def lengths(self, sign: int, reach: Array) -> Array:
+        """(r,): how far each entry goes to one side until twice the log-likelihood has fallen by
+        reach² (r,).
+        """
+        room = self.values if sign < 0 else 1 - self.values
+        inner = np.minimum(self.half_label, room / 2)
+        top = self._logliks(sign, inner)
+        outer = room.copy()
+        step = np.clip(reach * self.errors, inner, room)
+        for _ in range(TUNING.profile_tries):
+            fallen = 2 * (top - self._logliks(sign, step))
+            inside = fallen <= reach**2
+            inner = np.where(inside, step, inner)
+            outer = np.where(inside, outer, step)
+            # The root of what has been lost grows about as the step does.
+            ahead = step * reach / np.sqrt(np.maximum(fallen, 1e-3))
+            between = (ahead > inner) & (ahead < outer)
+            step = np.where(between, ahead, (inner + outer) / 2)
+        return inner
+
+    def _logliks(self, sign: int, steps: Array) -> Array:
+        """(r,): the log-likelihood where each entry has made a step to one side, with the part of
+        a label that the prior adds.
+        """
+        values = self.values + sign * steps
+        points = [self._moved(i, value) for i, value in enumerate(values.tolist())]
+        logliks = self.profile.rows.total(_logliks, points)
+        if self.part == 0:
+            logliks = (
+                logliks + np.log(np.maximum(values if sign > 0 else 1 - values, TUNING.tiny)) / 2
+            )
+        return logliks
+
+    def _moved(self, i: int, value: float) -> Mixture:
+        """The parameters where entry i has a value."""
+        at = self.profile.at
+        size = value - self.values[i]
+        in_P, in_q = self.directions[i]
+        moved = [np.maximum(at.P + size * in_P, 0.0).T, np.maximum(at.q + size * in_q, 0.0)]
+        distributions = moved[self.part]
+        row, column = self.entries[i] if self.part else self.entries[i][::-1]
+        distributions[row, column] = 0.0
+        rest = max(distributions[row].sum(), TUNING.tiny)
+        distributions[row] *= (1 - value) / rest
+        distributions[row, column] = value
+        P, q = (x / x.sum(axis=1, keepdims=True) for x in moved)
+        return replace(at, P=P.T, q=q)
+
+
+def _logliks(rows: RowTable, points: list[Mixture]) -> Array:
+    """(r,): the log-likelihood at some points; −∞ where a label is impossible."""
+    with np.errstate(divide="ignore"):
+        return np.array([rows.logliks(at).sum() for at in points])
