@@ -12,6 +12,7 @@ import numpy as np
 
 from scb.inputs import InputError, integer, number
 from scb.sequences.baselines.scoring import Likelihoods, baseline_scorers, scored
+from scb.sequences.choice import fit_chosen, in_states
 from scb.sequences.coding import windows_of_codes
 from scb.sequences.comparison import OWN, Score, scores_of
 from scb.sequences.estimator import SparseContextualBigram
@@ -208,10 +209,11 @@ def _fit(
         say(f"looking for the same lags in half {turn} of {halves} …")
 
     say("looking for lags …")
-    data = windows_of_codes(train, len(classes), settings.max_lag, bool(settings.context))
-    model = fit_lags(data, classes, settings, progress=searching)
+    data = windows_of_codes(train, len(classes), settings.max_lag, settings.has_states)
+    model = fit_chosen(data, classes, settings, progress=searching)
     again = {}
     if n_halves and settings.selects_lags and model.attention.nnz:
+        data = in_states(data, model.context)
         again = {"found": found_again(model, data, settings, n_halves, 0, searching_again)}
     say("what each lag is worth …")
     return replace(model, evidence={**model.evidence, **again})
@@ -233,7 +235,7 @@ def _held_out_likelihoods(
         return {}, []
 
     def plain_mtd() -> Likelihoods:
-        settings = LagSettings(model.max_lag, transition="shared", context=False)
+        settings = LagSettings(model.max_lag, "shared", context=False, background="labels")
         plain = fit_lags(windows(parts.train, context=False), model.classes, settings)
         test = windows(parts.test, context=False, skipped=parts.skipped)
         return {"plain MTD": plain.log_likelihoods(test)}

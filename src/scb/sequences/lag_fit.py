@@ -19,12 +19,19 @@ from scb.mixture.fit import Estimate, fit_mixture
 from scb.mixture.model import Initial
 from scb.mixture.select import Progress
 from scb.sequences.baselines.background import ModelBackground, RecentBackground, WindowBackground
+from scb.sequences.baselines.per_sequence import SequenceBackground
 from scb.sequences.lag_model import SHARED, FitFacts, LagModel
 from scb.sequences.tables import Classes
 from scb.task.task import generator
 
 Transition = Literal["auto", "shared", "per_lag"]
+BACKGROUNDS = ("auto", "labels", "ngram", "per_sequence")
 MAX_LAG = 20  # the default
+
+
+def is_auto(option: Any) -> bool:
+    """Whether an option is left to the data."""
+    return isinstance(option, str) and option == "auto"
 
 
 @dataclass(frozen=True)
@@ -33,22 +40,24 @@ class LagSettings:
 
     max_lag: int = MAX_LAG
     transition: Transition = "auto"
-    context: bool = True
+    context: bool | Literal["auto"] = "auto"
     lags: str | int | Sequence[int] = "auto"
-    background: Any = "labels"
+    background: Any = "auto"
     smoothing: float = 1.0
 
     def __post_init__(self) -> None:
         # A longer one is a mistake, and would take all memory
         integer("max_lag", self.max_lag, low=1, high=1_000_000)
         one_of("transition", self.transition, ("auto", "shared", "per_lag"))
-        boolean("context", self.context)
+        if not is_auto(self.context):
+            boolean("context", self.context)
         number("smoothing", self.smoothing, low=0)
-        known = isinstance(self.background, str) and self.background in ("labels", "ngram")
+        known = isinstance(self.background, str) and self.background in BACKGROUNDS
         if not known and not hasattr(self.background, "predict_proba"):
+            names = ", ".join(map(repr, BACKGROUNDS))
             raise InputError(
-                f"background = {self.background!r}: it must be 'labels', 'ngram' or a fitted model"
-                " with predict_proba"
+                f"background = {self.background!r}: it must be {names} or a fitted model with"
+                " predict_proba"
             )
         if isinstance(self.lags, int | np.integer):
             if not 1 <= self.lags <= self.max_lag:
@@ -61,7 +70,21 @@ class LagSettings:
     @property
     def selects_lags(self) -> bool:
         """Whether the data decide how many lags there are, and which."""
-        return isinstance(self.lags, str) and self.lags == "auto"
+        return is_auto(self.lags)
+
+    @property
+    def has_states(self) -> bool:
+        """Whether the weights depend on the current symbol, or may do so."""
+        return bool(self.context)
+
+    def asked_lags(self) -> dict[str, Any]:
+        """The lags that are asked for, as arguments of ``fit_mixture``; none if the data decide."""
+        if self.selects_lags:
+            return {}
+        if isinstance(self.lags, int | np.integer):
+            return {"number": int(self.lags)}
+        lags = np.unique(np.asarray(self.lags, dtype=np.intp))
+        return {"positions": self.max_lag - lags[::-1]}
 
     def _check_given_lags(self) -> None:
         try:
@@ -87,7 +110,7 @@ def fit_lags(
     progress: Progress | None = None,
 ) -> LagModel:
     """Find the lags in windows of symbols and estimate the model; with transition "auto" fit both
-    kinds, and keep the one with the lower BIC.
+    kinds, and keep the one with the lower BIC. Context and background are no longer "auto".
     """
     background = chosen_background(settings.background, data, classes)
     windows = data if background is None else background.cross_fitted(data)
@@ -98,19 +121,12 @@ def fit_lags(
     options: dict[str, Any] = {
         "known": None if init is None else _initial(known, data),
         "progress": progress,
-    }
-    if isinstance(settings.lags, int | np.integer):
-        options["number"] = int(settings.lags)
-    elif not settings.selects_lags:
-        options["positions"] = data.T - np.unique(np.asarray(settings.lags, dtype=np.intp))[::-1]
+    } | settings.asked_lags()
     estimates = {kind: fit_mixture(windows, matrices=kind, **options) for kind in kinds}
-    criterion = {
-        kind: float(np.log(data.n) * one.parameters - 2 * one.loglik)
-        for kind, one in estimates.items()
-    }
+    criterion = {kind: bic_of(one, data.n) for kind, one in estimates.items()}
     best = estimates[min(criterion, key=lambda kind: criterion[kind])]
     model = replace(
-        _as_lags(best, data, classes, settings, known),
+        as_lags(best, data, classes, settings, known),
         background=background,
         evidence=lag_evidence(best.evidence, data.n),
     )
@@ -130,11 +146,19 @@ def fit_lags(
 def chosen_background(background: Any, data: Data, classes: Classes) -> WindowBackground | None:
     """The background that gives each window its own distribution; None for "labels"."""
     if isinstance(background, str):
-        return RecentBackground.fit(data) if background == "ngram" else None
+        if background == "labels":
+            return None
+        kind = RecentBackground if background == "ngram" else SequenceBackground
+        return kind.fit(data)
     return ModelBackground(background, classes)
 
 
-def _as_lags(
+def bic_of(estimate: Estimate, n: int) -> float:
+    """The BIC of an estimate from n windows."""
+    return float(np.log(n) * estimate.parameters - 2 * estimate.loglik)
+
+
+def as_lags(
     estimate: Estimate,
     data: Data,
     classes: Classes,
@@ -160,7 +184,7 @@ def _as_lags(
     lags = [data.T - positions for positions in estimate.support]
     return LagModel(
         classes=classes,
-        context=bool(settings.context),
+        context=settings.has_states,
         attention=_sparse(lags, estimate.weights, data.T),
         errors=_sparse(lags, estimate.weight_errors, data.T),
         background_weight=estimate.background,
@@ -286,7 +310,9 @@ def found_again(
         raise InputError(f"n_halves = {halves}: it must be an even number of at least 2")
     if not settings.selects_lags:
         raise InputError("lags were given, not found: there is nothing to be found again")
-    background = chosen_background(settings.background, data, model.classes)
+    background = model.background
+    if background is not None:
+        background = chosen_background(background.option, data, model.classes)
     windows = data if background is None else background.cross_fitted(data)
     rng = generator(seed)
     positions = model.max_lag - 1 - model.attention.indices

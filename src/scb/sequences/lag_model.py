@@ -25,6 +25,7 @@ from scb.mixture.partition import Partition, Shape
 from scb.mixture.rows import RowTable, Slots
 from scb.mixture.windows import Block
 from scb.sequences.baselines.background import WindowBackground
+from scb.sequences.baselines.per_sequence import SequenceBackground
 from scb.sequences.symbols import MISSING
 from scb.sequences.tables import Arrays, Classes, Codes
 from scb.task.sampling import closed_cumulative, token_dtype
@@ -45,6 +46,8 @@ class FitFacts:
     gap: float = 0.0
     converged: bool = False
     criterion: dict[str, float] = field(default_factory=dict)
+    choices: dict[str, float] = field(default_factory=dict)
+    sequence_bits: float = np.nan
 
 
 @dataclass(frozen=True)
@@ -178,21 +181,40 @@ class LagModel:
         with np.errstate(divide="ignore"):
             return np.log(rows.likelihoods(self.mixture))[rows.row_numbers]
 
+    def past(self, codes: Any) -> Any:
+        """The end of a sequence that the next symbol depends on: all of it, where a sequence has
+        frequencies of its own.
+        """
+        learns = isinstance(self.background, SequenceBackground)
+        return codes if learns else codes[-self.max_lag :]
+
+    def next_distribution(self, codes: Codes) -> Array:
+        """(N,): the distribution of the symbol after the end of a sequence."""
+        past = self.past(codes)
+        return self._distributions(past, np.array([past.size]))[0]
+
     def distributions(self, codes: Codes) -> Array:
         """(n, N): the distribution of the next symbol after each symbol of a sequence; missing
         symbols contribute the background.
         """
+        return self._distributions(codes, np.arange(1, max(codes.size, 1) + 1))
+
+    def _distributions(self, codes: Codes, ends: NDArray[np.intp]) -> Array:
+        """(r, N): the distribution of the next symbol after the first ``ends`` (r,) symbols of a
+        sequence; after an empty one, as if a symbol were missing.
+        """
         N = len(self.classes)
         codes = codes if codes.size else np.array([MISSING])
-        there = codes >= 0
-        tokens = np.concatenate([np.full(self.max_lag, N), np.where(there, codes, N)]).astype(
+        ends = np.maximum(ends, 1)
+        tokens = np.concatenate([np.full(self.max_lag, N), np.where(codes >= 0, codes, N)]).astype(
             token_dtype(N + 1)
         )
-        starts = np.arange(1, codes.size + 1)
-        last = np.where(there, codes, 0) if self.context else np.zeros(codes.size, np.int64)
+        current = codes[ends - 1]
+        there = current >= 0
+        last = np.where(there, current, 0) if self.context else np.zeros(ends.size, np.int64)
         # The labels are not used
         partition = Partition.from_blocks(
-            [Block(tokens, starts, last, np.zeros(codes.size, np.int64))]
+            [Block(tokens, ends, last, np.zeros(ends.size, np.int64))]
         )
         shape = Shape(N, N if self.context else 1, self.max_lag)
         data = self.with_background(
@@ -231,6 +253,6 @@ class LagModel:
         """Draw one symbol at a time, as gaps or a background of its own for each window require."""
         codes = before.tolist()
         for u in rng.random(length).tolist():
-            distribution = self.distributions(np.array(codes[-self.max_lag :], np.int64))[-1]
+            distribution = self.next_distribution(np.array(self.past(codes), np.int64))
             codes.append(int(np.searchsorted(np.cumsum(distribution)[:-1], u, side="right")))
         return np.array(codes[before.size :], np.int64)

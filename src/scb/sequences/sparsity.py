@@ -12,6 +12,7 @@ import numpy as np
 
 from scb.inputs import InputError, integer, number
 from scb.sequences.analysis import split_off_end
+from scb.sequences.choice import chosen_settings
 from scb.sequences.coding import windows_of_codes
 from scb.sequences.comparison import ModelTable, as_columns, beside_best
 from scb.sequences.estimator import SparseContextualBigram
@@ -161,11 +162,11 @@ def sparsity_path(
     asked: list[Any] = [integer("numbers", one, low=1) for one in numbers]
     codes, classes = encode(as_sequences(X, lengths))
     train, test, skipped = split_off_end(codes, held_out, settings.max_lag)
-    windows = partial(
-        windows_of_codes, N=len(classes), max_lag=settings.max_lag, context=bool(settings.context)
-    )
-    data = windows(train)
-    unseen = windows(test, skipped=skipped)
+    windows = partial(windows_of_codes, N=len(classes), max_lag=settings.max_lag)
+    data = windows(train, context=settings.has_states)
+    settings, _ = chosen_settings(data, classes, settings)
+    data = windows(train, context=settings.has_states)
+    unseen = windows(test, context=settings.has_states, skipped=skipped)
     rows = []
     bits = []
     for lags in [*asked, "auto"]:
