@@ -396,7 +396,7 @@ def test_where_there_are_many_symbols_those_without_a_lag_are_left_out_of_the_pi
     x = [0]
     for u, other in zip(rng.random(20_000), rng.integers(50, size=20_000), strict=True):
         x.append(x[-1] if x[-1] < 3 and u < 0.9 else int(other))
-    model = Bigram(2, transition="per_lag", background="labels").fit(np.array(x))
+    model = Bigram(2, transition="per_lag", context=True, background="labels").fit(np.array(x))
     assert set(model.lags_["context"].tolist()) == {0, 1, 2}
     ax = model.plot()
     assert [text.get_text() for text in ax.get_yticklabels()] == ["0", "1", "2"]

@@ -124,6 +124,7 @@ class ModelTable:
 
     def __str__(self) -> str:
         forms = {"bits": "{:.4f}", "difference": "{:+.4f}", "error": "{:.4f}", "bic": "{:,.1f}"}
+        forms |= {"weight": "{:.2f}", "alone": "{:.4f}", "adds": "{:+.4f}"}
         cells = {
             name: [forms.get(name, "{}").format(x) for x in column.tolist()]
             for name, column in self.columns.items()

@@ -20,7 +20,7 @@ from scb.mixture.model import Initial
 from scb.mixture.select import Progress
 from scb.sequences.baselines.background import ModelBackground, RecentBackground, WindowBackground
 from scb.sequences.baselines.per_sequence import SequenceBackground
-from scb.sequences.lag_model import SHARED, FitFacts, LagModel
+from scb.sequences.lag_model import SHARED, FitFacts, LagModel, with_unseen
 from scb.sequences.tables import Classes
 from scb.task.task import generator
 
@@ -169,7 +169,8 @@ def as_lags(
     or towards the known matrices.
 
     The distribution of the labels is smoothed towards the uniform distribution, so that a symbol
-    that never was a label is not impossible.
+    that never was a label is not impossible. Such a symbol is never less probable than by the
+    distribution of all labels alone, as Witten and Bell estimate it.
     """
     s = float(settings.smoothing)
     prior = (data.label_distribution * data.n + s / data.N) / (data.n + s)
@@ -182,6 +183,8 @@ def as_lags(
     smooth = (estimate.P * estimate.counts + s * base) / np.where(counts > 0, counts, 1.0)
     P = np.where(counts > 0, smooth, base)
     lags = [data.T - positions for positions in estimate.support]
+    unseen = _unseen(data.label_distribution, data.n) * (s > 0)
+    P = with_unseen(P.T, unseen).T
     return LagModel(
         classes=classes,
         context=settings.has_states,
@@ -190,9 +193,18 @@ def as_lags(
         background_weight=estimate.background,
         background_ratio=estimate.background_ratios,
         matrices={lag: np.ascontiguousarray(P[:, columns[lag]]) for lag in sorted(columns)},
-        prior=prior,
+        prior=with_unseen(prior, unseen),
         frequencies=data.mu,
+        unseen=unseen,
     )
+
+
+def _unseen(distribution: Array, n: int) -> Array:
+    """(N,): the probability of each symbol that never was one of n labels, as Witten and Bell
+    estimate it; 0 for the others.
+    """
+    kinds = np.count_nonzero(distribution)
+    return np.where(distribution > 0, 0.0, kinds / (n + kinds) / distribution.size)
 
 
 def _sparse(lags: list[NDArray[np.intp]], values: list[Array], max_lag: int) -> csr_array:

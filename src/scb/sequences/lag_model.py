@@ -8,7 +8,7 @@ drawn from it. ``lag_fit`` finds the lags, and ``model_file`` saves a model.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from scb.arrays import Array
 from scb.kernels.random import continue_lags
 from scb.mixture.data import Data, Here
 from scb.mixture.fit import INCOMPLETE
-from scb.mixture.model import Mixture
+from scb.mixture.model import Background, Mixture
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.rows import RowTable, Slots
 from scb.mixture.windows import Block
@@ -65,6 +65,8 @@ class LagModel:
     matrices: dict[int, Array]
     prior: Array  # (N,), the distribution of the labels
     frequencies: Array  # (N,), the distribution of all symbols
+    # (N,): what every distribution gives to a symbol that was never a label; 0 for the others
+    unseen: Array
     # Gives each window a distribution of its own; without it, the background is ``prior``
     background: WindowBackground | None = None
     # Further columns of ``table``; see ``lag_fit.lag_evidence``
@@ -167,7 +169,13 @@ class LagModel:
 
     def with_background(self, data: Data) -> Data:
         """Windows, each with its own background unless that is the distribution of all labels."""
-        return data if self.background is None else self.background.attached(data)
+        if self.background is None:
+            return data
+        data = self.background.attached(data)
+        if not self.unseen.any():
+            return data
+        held = data.executor.map(_with_unseen, zip(data.partitions, strict=True), self.unseen)
+        return replace(data, partitions=held)
 
     def loglik(self, data: Data) -> float:
         """Log-likelihood of the labels of windows, in nats; −∞ if one of them is impossible."""
@@ -256,3 +264,13 @@ class LagModel:
             distribution = self.next_distribution(np.array(self.past(codes), np.int64))
             codes.append(int(np.searchsorted(np.cumsum(distribution)[:-1], u, side="right")))
         return np.array(codes[before.size :], np.int64)
+
+
+def with_unseen(distributions: Array, unseen: Array) -> Array:
+    """(n, N): distributions in rows that also give symbols what is ``unseen`` (N,)."""
+    return (1 - unseen.sum()) * distributions + unseen
+
+
+def _with_unseen(partition: Partition, unseen: Array) -> Partition:
+    distributions, which = partition.background or (np.zeros((0, unseen.size)), partition.label)
+    return partition.with_background(Background(with_unseen(distributions, unseen), which))

@@ -21,7 +21,7 @@ from scb.sequences.tables import Arrays
 from scb.tensors import read_arrays, write_arrays
 
 FORMAT = "scb.SparseContextualBigram"
-_ARRAYS = ("prior", "frequencies", "background_weight", "background_ratio")
+_ARRAYS = ("prior", "frequencies", "unseen", "background_weight", "background_ratio")
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,7 @@ def _checked_model(arrays: Arrays, content: dict[str, Any], parameters: dict[str
         matrices=_checked_matrices(arrays, N, max_lag, set((columns + 1).tolist())),
         prior=_array(arrays, "prior", (N,)),
         frequencies=_array(arrays, "frequencies", (N,)),
+        unseen=_array(arrays, "unseen", (N,)),
         background=_checked_background(background, N) if background else None,
         evidence={
             name: _array(arrays, f"evidence.{name}", columns.shape, finite=False)
