@@ -183,7 +183,7 @@ def fit_weights(logs: Array, labels: NDArray[np.int64], start: Array) -> Array:
 
 def useful_weights(logs: Array, labels: NDArray[np.int64]) -> Array:
     """(J,): the weights of experts of which each is worth having; 0 for the others. The first one
-    stays.
+    stays, alone and with weight 1 if all weights together are not worth having.
     """
     J = logs.shape[2]
     start = np.eye(J)[0]
@@ -201,6 +201,9 @@ def useful_weights(logs: Array, labels: NDArray[np.int64]) -> Array:
         if (less - bits) * labels.size * np.log(2) > WORTH:
             break
         kept, bits, weights = best, less, fewer
+    alone = bits_of(logs, labels, start)
+    if (alone - bits) * labels.size * np.log(2) <= WORTH * kept.size:
+        return start
     whole = np.zeros(J)
     whole[kept] = weights
     return whole
