@@ -36,6 +36,7 @@ def fit(
     background: Literal["auto", "labels", "ngram", "per_sequence"] = "auto",
     halves: int = 10,
     split: float = 0.2,
+    seed: int = 0,
     out: Path = Path("runs/fit"),
     overwrite: bool = False,
     lock: bool = True,
@@ -90,8 +91,9 @@ def fit(
             goes on ('per_sequence'); 'auto' leaves it to held-out blocks of the data.
         halves: Number of random halves of the data in which the lags are searched again; 0 skips
             this.
-        split: Fraction of the symbols or, if there are several, of the sequences, that is held out
-            at the end for prediction.
+        split: Fraction of the symbols that is held out for prediction: whole sequences drawn at
+            random, and the end of each that has over a tenth of all symbols.
+        seed: Seed with which held-out sequences are drawn.
         out: Directory for the report, the model, its table and the pictures.
         overwrite: Replace files in OUT that scb did not write.
         lock: Keep other processes out of OUT. Some file systems cannot do so.
@@ -117,8 +119,15 @@ def fit(
     with opened(out, "writing a fit", lock=lock, overwrite=overwrite, inputs=(file,)) as folder:
         folder.claim(MODEL, SUMMARY, LAGS, *PICTURES, REPORT)
         with terminal(stderr=True).status("looking for lags …") as status:
-            options = {"name": file.name, "held_out": split, "n_halves": halves}
-            analysis = analyse(model, source, progress=status.update, **options)
+            analysis = analyse(
+                model,
+                source,
+                held_out=split,
+                n_halves=halves,
+                random_state=seed,
+                name=file.name,
+                progress=status.update,
+            )
         write_fit(folder, analysis, "" if characters else " ")
         print_fit(console, analysis)
         for line in (*analysis.failures, *analysis.about):
