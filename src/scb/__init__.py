@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from scb.sequences.analysis import analyse as analyse
     from scb.sequences.comparison import compare as compare
     from scb.sequences.estimator import SparseContextualBigram as SparseContextualBigram
+    from scb.sequences.experts import Experts as Experts
     from scb.sequences.input_formats import read_sequences as read_sequences
     from scb.sequences.sparsity import sparsity_path as sparsity_path
     from scb.task import Task as Task
@@ -42,6 +43,7 @@ warn_of_namesake()
 _HOME = {
     "Batch": "scb.task.sampling",
     "DamagedFileError": "scb.inputs",
+    "Experts": "scb.sequences.experts",
     "InputError": "scb.inputs",
     "LinearTransformer": "scb.model",
     "ProgressBar": "scb.training.progress",

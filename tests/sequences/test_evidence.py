@@ -194,7 +194,7 @@ def test_a_lag_must_say_more_than_the_background():
     for copies, u in rng.random((20_000, 2)).tolist():
         x.append(x[-9] if copies < 0.2 else int((np.cumsum(distributions[x[-2], x[-1]])[:-1] < u).sum()))
     x = np.array(x)
-    plain = Bigram(12, transition="per_lag", context=False).fit(x)
+    plain = Bigram(12, transition="per_lag", context=False, background="labels").fit(x)
     assert len(table(plain)) > 1
     beyond = Bigram(12, transition="per_lag", context=False, background="ngram").fit(x)
     assert table(beyond) == {(None, 9)}
@@ -336,7 +336,7 @@ def test_what_is_left_unexplained_is_told():
 def test_both_kinds_are_fitted_and_the_better_one_is_kept():
     for per_lag in (False, True):
         x = MTD.random(1, per_lag=per_lag).sample(10_000, 1)
-        model = Bigram(12).fit(x)
+        model = Bigram(12, context=True, background="labels").fit(x)
         assert set(model.criterion_) == {"shared", "per_lag"}
         assert isinstance(model.transition_, dict) == per_lag
         best = min(model.criterion_, key=model.criterion_.get)
@@ -350,8 +350,11 @@ def test_the_command_and_the_class_have_the_same_defaults():
 
     command = {name: p.default for name, p in inspect.signature(fit).parameters.items()}
     for name, value in Bigram().get_params().items():
-        if name in command:
+        if name in command and name != "context":
             assert command[name] == value, name
+    # A flag: --no-context is context=False, and without it the data decide
+    assert command["context"] is True
+    assert Bigram().context == "auto"
     assert command["max_lag"] == MAX_LAG
 
 
@@ -393,7 +396,7 @@ def test_where_there_are_many_symbols_those_without_a_lag_are_left_out_of_the_pi
     x = [0]
     for u, other in zip(rng.random(20_000), rng.integers(50, size=20_000), strict=True):
         x.append(x[-1] if x[-1] < 3 and u < 0.4 else int(other))
-    model = Bigram(2, transition="per_lag").fit(np.array(x))
+    model = Bigram(2, transition="per_lag", context=True, background="labels").fit(np.array(x))
     assert set(model.lags_["context"].tolist()) == {0, 1, 2}
     ax = model.plot()
     assert [text.get_text() for text in ax.get_yticklabels()] == ["0", "1", "2"]

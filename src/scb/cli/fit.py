@@ -35,9 +35,10 @@ def fit(
     transition: Literal["auto", "shared", "per_lag"] = "auto",
     context: bool = True,
     lags: Annotated[str, tyro.conf.arg(metavar="auto|NUMBER|LAG,LAG,…")] = "auto",
-    background: Literal["labels", "ngram"] = "labels",
+    background: Literal["auto", "labels", "ngram", "per_sequence"] = "auto",
     halves: int = 10,
     split: float = 0.2,
+    seed: int = 0,
     out: Path = Path("runs/fit"),
     overwrite: bool = False,
     lock: bool = True,
@@ -51,7 +52,8 @@ def fit(
       P(next symbol) = sum over lags of weight[current symbol, lag] * matrix[lag][next symbol,
       symbol at that lag]
 
-    plus a background: the distribution of all symbols, or a prediction from the most recent ones.
+    plus a background: the distribution of all symbols, a prediction from the most recent ones, or
+    the frequencies of the sequence so far.
     The report says of each lag how much it changes the distribution of the next symbol (its
     influence, with a 95 % interval), how much log-likelihood (in nats) and BIC would be lost
     without it, and in how many random halves of the data it is found again.
@@ -81,18 +83,20 @@ def fit(
             text is then a sequence.
         top: Number of most common symbols to keep; all others are replaced by '<other>'.
         max_lag: Longest lag that may matter.
-        transition: 'shared' is one matrix for all lags, 'per_lag' one for each; 'auto' fits both
-            and keeps that with the lower BIC.
-        context: Whether the current symbol decides which lags matter. Without, this is the Mixture
-            Transition Distribution model.
+        transition: 'shared' is one matrix for all lags, 'per_lag' one for each; 'auto' leaves it to
+            held-out blocks of the data.
+        context: Whether the current symbol may decide which lags matter; held-out blocks of the
+            data tell whether it does. Without, this is the Mixture Transition Distribution model.
         lags: 'auto' selects the lags from the data; a number asks for that many after each symbol;
             a list gives the lags themselves.
-        background: What a lag must improve on: the distribution of all symbols ('labels'), or an
-            n-gram or context tree ('ngram').
+        background: What a lag must improve on: the distribution of all symbols ('labels'), an
+            n-gram or context tree ('ngram'), or the frequencies of each sequence, learned as it
+            goes on ('per_sequence'); 'auto' leaves it to held-out blocks of the data.
         halves: Number of random halves of the data in which the lags are searched again; 0 skips
             this.
-        split: Fraction of the symbols or, if there are several, of the sequences, that is held out
-            at the end for prediction.
+        split: Fraction of the symbols that is held out for prediction: whole sequences drawn at
+            random, and the end of each that has over a tenth of all symbols.
+        seed: Seed with which held-out sequences are drawn.
         out: Directory for the report, the model, its table and the pictures.
         overwrite: Replace files in OUT that scb did not write.
         lock: Keep other processes out of OUT. Some file systems cannot do so.
@@ -107,7 +111,11 @@ def fit(
     if not 0 <= split < 1:
         raise InputError(f"--split {split}: it must lie between 0 and 1")
     model = SparseContextualBigram(
-        max_lag, transition=transition, context=context, lags=_lags(lags), background=background
+        max_lag,
+        transition=transition,
+        context="auto" if context else False,
+        lags=_lags(lags),
+        background=background,
     )
     source = read_sequences(file, column=column, group=group, order=order, by=by, sep=sep, top=top)
     characters = file.suffix.lower() not in TABLES and by == "char" and sep is None
@@ -115,8 +123,15 @@ def fit(
     with opened(out, "writing a fit", lock=lock, overwrite=overwrite, inputs=(file,)) as folder:
         folder.claim(MODEL, SUMMARY, LAGS, *PICTURES, REPORT)
         with steps("looking for lags …") as say:
-            options = {"name": file.name, "held_out": split, "n_halves": halves}
-            analysis = analyse(model, source, progress=say, **options)
+            analysis = analyse(
+                model,
+                source,
+                held_out=split,
+                n_halves=halves,
+                random_state=seed,
+                name=file.name,
+                progress=say,
+            )
         write_fit(folder, analysis, "" if characters else " ")
         print_fit(console, analysis)
         for line in (*analysis.failures, *analysis.about):

@@ -228,6 +228,11 @@ class Data:
         """The samples of some groups of neighbours (G,), which are all of one size."""
         return self._only(in_groups, -(-self.n // len(chosen)), chosen)
 
+    def with_one_state(self) -> "Data":
+        """The same samples with weights that do not depend on the last token."""
+        held = self.executor.map(Partition.with_one_state, zip(self.partitions, strict=True))
+        return replace(self, partitions=held, shape=self.shape._replace(K=1))
+
     def _only(self, choose: Callable[..., Flags], *same: Any) -> "Data":
         """The samples that a function marks; see ``Partition.only``."""
         firsts = np.cumsum([0, *self.sizes[:-1]]).tolist()

@@ -90,6 +90,11 @@ class Partition:
             )
         return replace(self, background=background)
 
+    def with_one_state(self) -> "Partition":
+        """The same samples, all in state 0."""
+        blocks = [block._replace(last=0 * block.last) for block in self.blocks]
+        return replace(self, blocks=blocks, last=0 * self.last)
+
     # -------------------------------------------------------------------------------------- walking
 
     def chunks(self, most: int | None = None) -> Iterator[tuple[slice, Block]]:

@@ -130,6 +130,7 @@ class ModelTable:
 
     def __str__(self) -> str:
         forms = {"bits": "{:.4f}", "difference": "{:+.4f}", "error": "{:.4f}", "bic": "{:,.1f}"}
+        forms |= {"weight": "{:.2f}", "alone": "{:.4f}", "adds": "{:+.4f}"}
         cells = {
             name: [forms.get(name, "{}").format(x) for x in column.tolist()]
             for name, column in self.columns.items()
@@ -197,9 +198,10 @@ def compare(
     >>> import scb
     >>> x = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)
     >>> train, test = x[:2000], x[2000:]
+    >>> MTD = scb.SparseContextualBigram(max_lag=6, context=False, background="labels")
     >>> models = {
     ...     "this one": scb.SparseContextualBigram(max_lag=6).fit(train),
-    ...     "no context": scb.SparseContextualBigram(max_lag=6, context=False).fit(train),
+    ...     "no context": MTD.fit(train),
     ... }
     >>> print(scb.compare(models, test))
          model    bits  difference   error      bic  lags  parameters

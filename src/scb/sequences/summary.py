@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scb.sequences.baselines.background import RecentBackground
+from scb.sequences.baselines.ctw import ContextTree
+from scb.sequences.baselines.per_sequence import SequenceBackground
 from scb.sequences.lag_model import FitFacts, LagModel
 from scb.sequences.symbols import readable
 from scb.sequences.tables import Arrays
@@ -71,7 +74,8 @@ class LagSummary:
 
     def __str__(self) -> str:
         table = ["", *_written(self.columns)] if self.columns["lag"].size else []
-        lines = [*wrap(self.answer, 80), "", *self.about, *table, "", *self.warnings]
+        about = [part for line in self.about for part in wrap(line, 100) or [""]]
+        lines = [*wrap(self.answer, 80), "", *about, *table, "", *self.warnings]
         return "\n".join(lines).rstrip()
 
     __repr__ = __str__
@@ -90,6 +94,8 @@ def summarise(model: LagModel, held_out: float | None = None) -> LagSummary:
         f"{_KINDS[model.transition]}{_margin(facts)}",
         f"{_bits(model, held_out)}, {facts.n_parameters:,} parameters",
     ]
+    if facts.choices:
+        about.append(_said_of_choices(facts.choices))
     if model.background is not None:
         weight = range_of(model.background_weight, 3)
         about.append(f"background: {model.background.name}; its weight {weight}")
@@ -140,8 +146,32 @@ def answer_of(model: LagModel) -> str:
     """Which lags the next symbol depends on, and after which symbols, in a sentence."""
     # The largest groups of current symbols first
     groups = sorted(_symbols_by_lags(model).items(), key=lambda group: -len(group[1]))
-    if not groups:
-        return "No earlier symbol decides the next one, as far as these data can tell."
+    lags = "No earlier symbol decides the next one, as far as these data can tell."
+    if groups:
+        lags = _said_by_lags(model, groups)
+    if before := _said_by_background(model):
+        return f"{before} {lags[0].lower()}{lags[1:]}"
+    return lags
+
+
+def _said_by_background(model: LagModel) -> str:
+    """What matters besides the lags; empty if nothing does."""
+    background = model.background
+    if isinstance(background, SequenceBackground):
+        return "Each sequence has frequencies of its own; beyond them,"
+    if not isinstance(background, RecentBackground):
+        return ""
+    depth = background.model.counts.depth
+    if depth == 0:
+        return ""
+    kind = "a context tree" if isinstance(background.model, ContextTree) else "an n-gram"
+    if depth == 1:
+        return f"The last symbol matters, as {kind}; beyond it,"
+    return f"The last {depth} symbols matter together, as {kind}; beyond them,"
+
+
+def _said_by_lags(model: LagModel, groups: list[tuple[str, list[str]]]) -> str:
+    """Which lags the next symbol depends on, for groups of current symbols that have the same."""
     (lags, symbols), *others = groups[:_NAMED]
     if not model.context:
         return f"The next symbol depends on {lags}."
@@ -193,6 +223,12 @@ def _margin(facts: FitFacts) -> str:
     if not 0.1 <= lower < np.inf:
         return ""
     return f" (its BIC is lower by {lower:,.1f} than with {_KINDS[other]})"
+
+
+def _said_of_choices(choices: dict[str, float]) -> str:
+    """What was tried on held-out blocks, with the bits of each."""
+    tried = (f"{name} {bits:.4f}" for name, bits in choices.items())
+    return f"chosen on held-out blocks, in bits per symbol: {'; '.join(tried)}"
 
 
 def range_of(values: NDArray[Any], digits: int) -> str:
@@ -285,6 +321,14 @@ def fit_problems(facts: FitFacts) -> list[str]:
         lines.append(
             "the fit did not converge: the search did not end, or its log-likelihood could gain up"
             f" to {facts.gap:.2g}"
+        )
+    bits = -facts.loglik / max(facts.n_windows, 1) / np.log(2)
+    # Worth saying from 5 nats on
+    if (bits - facts.sequence_bits) * facts.n_windows * np.log(2) > 5:
+        lines.append(
+            f"the sequences differ: frequencies of each sequence need {facts.sequence_bits:.4f}"
+            f" bits per symbol, these lags {bits:.4f}; with background='per_sequence' a lag must"
+            " say more"
         )
     if facts.n_windows < facts.n_symbols / 2:
         lines.append(
