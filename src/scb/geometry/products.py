@@ -21,8 +21,8 @@ def mu_inner(X: Array, Y: Array, mu: Array) -> float:
 
     Parameters
     ----------
-    X, Y : (d, N) array
-        Two matrices with one column per token.
+    X, Y : (d, N) array, or (H, d, N) with several heads
+        Two matrices with one column per token. With several heads it is the sum over them.
     mu : (N,) array
         The weights of the columns.
 
@@ -37,6 +37,8 @@ def mu_inner(X: Array, Y: Array, mu: Array) -> float:
     >>> mu_inner(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]), np.array([0.5, 0.5]))
     5.5
     """
+    if X.ndim == 3:
+        X, Y = (Z.reshape(-1, len(mu)) for Z in (X, Y))
     return float(np.einsum("dk,dk,k->", X, Y, mu))
 
 
@@ -123,7 +125,7 @@ def keep_mu(H: Array, mu: Array, projector: Projector = "euclidean") -> Array:
 
     Parameters
     ----------
-    H : (N, N) array
+    H : (N, N) array, or one for each of several heads
         A direction, such as a gradient.
     mu : (N,) array
         The stationary distribution.
@@ -144,4 +146,4 @@ def keep_mu(H: Array, mu: Array, projector: Projector = "euclidean") -> Array:
     (array([[ 3., -1.],
            [-3.,  1.]]), array([0., 0.]))
     """
-    return H - np.outer(H @ mu, projector_row(mu, projector))
+    return H - (H @ mu)[..., None] * projector_row(mu, projector)

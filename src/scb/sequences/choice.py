@@ -241,7 +241,9 @@ def _try_lags(blocks: HeldOutBlocks, classes: Classes, settings: LagSettings) ->
     """Fit lags to the windows to fit."""
     blocks = HeldOutBlocks(*(in_states(data, settings.has_states) for data in blocks))
     kind: Any = settings.transition
-    estimate = fit_mixture(blocks.train, matrices=kind, **settings.asked_lags())
+    estimate = fit_mixture(
+        blocks.train, matrices=kind, shrink=settings.shrink, **settings.asked_lags()
+    )
     model = as_lags(estimate, blocks.train, classes, settings, {})
     likelihoods = blocks.mapped(_lag_likelihoods, model)
     return Tried(settings, likelihoods, bic_of(estimate, blocks.train.n))

@@ -78,6 +78,11 @@ class LagSettings:
         """Whether the weights depend on the current symbol, or may do so."""
         return bool(self.context)
 
+    @property
+    def shrink(self) -> float | None:
+        """How much it takes until matrices are shrunk, as an argument of ``fit_mixture``."""
+        return 1.0 if is_auto(self.smoothing) else None
+
     def asked_lags(self) -> dict[str, Any]:
         """The lags that are asked for, as arguments of ``fit_mixture``; none if the data decide."""
         if self.selects_lags:
@@ -121,7 +126,7 @@ def fit_lags(
     known = {} if init is None else _known(init, classes, data, kinds[0])
     options: dict[str, Any] = {
         "known": None if init is None else _initial(known, data),
-        "shrink": 1.0 if settings.smoothing == "auto" and init is None else None,
+        "shrink": settings.shrink if init is None else None,
         "progress": progress,
     } | settings.asked_lags()
     estimates = {kind: fit_mixture(windows, matrices=kind, **options) for kind in kinds}
@@ -174,7 +179,7 @@ def as_lags(
     that never was a label is not impossible. Such a symbol is never less probable than by the
     distribution of all labels alone, as Witten and Bell estimate it.
     """
-    s = 1.0 if settings.smoothing == "auto" else float(settings.smoothing)
+    s = 1.0 if is_auto(settings.smoothing) else float(settings.smoothing)
     prior = (data.label_distribution * data.n + s / data.N) / (data.n + s)
     owners = [SHARED] if estimate.owners is None else [data.T - t for t in estimate.owners]
     columns = {lag: slice(i * data.N, (i + 1) * data.N) for i, lag in enumerate(owners)}

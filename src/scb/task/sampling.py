@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.arrays import Array
+from scb.geometry.heads import side_by_side
 from scb.inputs import InputError, boolean, integer, unmasked
 from scb.kernels.random import (
     ALL_BITS,
@@ -102,7 +103,8 @@ def sample(task: Task, n: int, seed: Seed = 0, *, compiled: bool = False) -> Bat
     """Draw n independent samples of a task.
 
     For each sample, a context of T tokens and a last token k are drawn independently from μ, then a
-    position s from Q[:, k], and finally the label from P[:, x_s].
+    position s from Q[:, k], and finally the label from P[:, x_s]. With several heads, a head h and
+    a position s are drawn together from Q[:, :, k], and the label from P_h[:, x_s].
 
     Parameters
     ----------
@@ -149,14 +151,15 @@ def sample(task: Task, n: int, seed: Seed = 0, *, compiled: bool = False) -> Bat
 
 class Labels:
     """Draws the label of each sample, given its tokens: a position s ~ q^(k) for the last token k,
-    then a label o ~ P[:, x_s].
+    then a label o ~ P[:, x_s], with the P of the head that the position belongs to.
     """
 
     def __init__(self, task: Task) -> None:
         self._positions = task.positions
+        self._first = task.owners * task.N
         # (Q − 1, N): as many of these as a uniform number exceeds, so far is it
         self._q = closed_cumulative(task.weights)[:-1]
-        self._P = closed_cumulative(task.P)[:-1]  # (N − 1, N)
+        self._P = closed_cumulative(side_by_side(task.P))[:-1]  # (N − 1, H·N)
 
     def __call__(
         self, context: Tokens, last: Tokens, u_source: Array, u_label: Array
@@ -166,7 +169,7 @@ class Labels:
         """
         slot = (u_source >= self._q[:, last]).sum(axis=0)
         source = context[np.arange(len(last)), self._positions[slot, last]]
-        return (u_label >= self._P[:, source]).sum(axis=0)
+        return (u_label >= self._P[:, self._first[slot, last] + source]).sum(axis=0)
 
 
 def compiled_tokens(task: Task, key: np.uint64, shape: tuple[int, int]) -> Tokens:
@@ -263,10 +266,10 @@ def _sequence(task: Task, length: int, rng: np.random.Generator) -> Tokens:
     start = min(length, task.T + 1)
     tokens[:start] = independent_tokens(task.mu, start, rng)
     if length > start:
-        q, P = closed_cumulative(task.weights), closed_cumulative(task.P)
+        q, P = closed_cumulative(task.weights), closed_cumulative(side_by_side(task.P))
         lags = task.T + 1 - task.positions
         u = rng.random((length - start, 2))
-        continue_lags(tokens, start, q, lags, P, np.zeros_like(lags), u)
+        continue_lags(tokens, start, q, lags, P, task.owners * task.N, u)
     return tokens
 
 
