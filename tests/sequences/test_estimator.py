@@ -244,9 +244,14 @@ def test_equal_rows_are_one_row_and_nothing_else_changes(monkeypatch):
     slots = Slots(positions, np.array([[0, 0, 1]] * 4), matrices=2)
     few = data.rows(slots)
     monkeypatch.setattr("scb.mixture.data.TUNING", replace(TUNING, table_rows=0))
+    by_sorting = data.rows(slots)
+    monkeypatch.setattr("scb.mixture.partition.TUNING", replace(TUNING, fewer_rows=0.0))
     all_rows = data.rows(slots)
-    (table,), (whole,) = few.held, all_rows.held
-    assert len(table.label) < 500 < len(whole.label) == data.n
+    (table,), (sorted_table,), (whole,) = few.held, by_sorting.held, all_rows.held
+    assert len(table.label) == len(sorted_table.label) < 500 < len(whole.label) == data.n
+    for name in ("columns", "last", "label"):
+        np.testing.assert_array_equal(getattr(sorted_table, name)[sorted_table.row_numbers], getattr(whole, name))
+    np.testing.assert_array_equal(sorted_table.weight, np.bincount(sorted_table.row_numbers))
     rng = np.random.default_rng(0)
     P, q = rng.dirichlet(np.ones(4), 8).T, rng.dirichlet(np.ones(3), 4)
     q[2:, 2] = 0

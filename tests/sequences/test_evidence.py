@@ -23,6 +23,7 @@ from scb.mixture.rows import RowTable, Slots
 from scb.mixture.tuning import TUNING
 from scb.sequences.coding import windows_of_codes
 from scb.sequences.lag_fit import MAX_LAG
+from scb.sequences.report import lag_table
 from truth.mtd import MTD
 
 Bigram = scb.SparseContextualBigram
@@ -217,6 +218,32 @@ def test_what_a_lag_is_worth_is_what_a_fit_without_it_loses():
         without = Bigram(12, transition="shared", smoothing=0, context=False, lags=[one for one in (2, 7, 11) if one != lag]).fit(x)
         assert nats == pytest.approx(model.loglik_ - without.loglik_, abs=0.2)
         assert bic == pytest.approx(2 * nats - np.log(model.n_windows_))
+
+
+@pytest.mark.parametrize("transition", ["shared", "per_lag"])
+@pytest.mark.parametrize("passes", [0, 60])
+def test_where_there_is_no_time_to_fit_again_evidence_is_a_bound_and_adds_up(transition, passes, monkeypatch):
+    """Without time P stays fixed, and bounds add up to what the model gains. With some, what is no bound is right within 10 %."""
+    x = MTD.random(1, per_lag=transition == "per_lag").sample(5000, 1)
+    model = Bigram(12, transition=transition, smoothing=0).fit(x)
+    gain = model.loglik_ - model.n_windows_ * float(model.prior_ @ np.log(model.prior_))
+    refitted = model.summary().columns
+    assert not refitted["nats_bound"].any()
+    assert refitted["nats"].sum() <= 1.05 * gain  # both lags of a state lose what they gain together
+    again = Bigram(12, transition=transition, smoothing=0).fit(x)
+    pending = again._fitted.evidence._compute.args[0]
+    rows, slots = pending.rows.counted, pending.search.all_slots()
+    effort = passes * len(rows.label) * pending.search.mixture.q.shape[1] * len(slots)
+    monkeypatch.setattr("scb.mixture.evidence.TUNING", replace(TUNING, evidence_effort=effort))
+    summary = again.summary()
+    nats, bounds = summary.columns["nats"], summary.columns["nats_bound"] > 0
+    assert bounds.all() if passes == 0 else not bounds.all()
+    assert (nats[bounds] >= 0.95 * refitted["nats"][bounds]).all()
+    np.testing.assert_allclose(nats[~bounds], refitted["nats"][~bounds], rtol=0.1, atol=1)
+    assert nats.sum() <= (gain + 1e-6 if bounds.any() else 1.05 * gain)
+    assert ("≤" in str(summary)) == bounds.any()
+    assert any("at most" in line for line in summary.warnings) == bounds.any()
+    assert ("≤" in str(lag_table(again._model())[1])) == bounds.any()
 
 
 def test_evidence_is_found_when_it_is_asked_for_and_goes_with_the_model(tmp_path):

@@ -153,7 +153,7 @@ class Data:
         """The samples at these slots; equal ones are counted as one row if that makes far fewer."""
         most = slots.codes(self.N)
         worthwhile = not self.own_background and most <= min(TUNING.table_rows, 4 * self.n)
-        if not worthwhile and most <= TUNING.largest_code and not self.own_background:
+        if not worthwhile and not self.own_background:
             table = self._sorted_rows(slots)
             if table is not None:
                 return Rows(self.executor, [table], table)

@@ -2,9 +2,9 @@
 
 A position is left out, everything else is fitted again, and the log-likelihood says what it was
 worth. Where that would take too long, the new fit ends early, or P stays as it is: what is lost
-then is a *bound*, more than the position is worth. With P fixed, the positions of a state are left
-out one after the other, the least valuable first. So bounds add up to what the state gains by all
-of them, and to no more.
+then is a *bound*, more than the position is worth. Where bounds add up to more than the model gains
+by all positions, they are reduced in proportion. (New fits can add up to a little more as well:
+positions that need each other both lose what they gain together.)
 
 The *influence* of a position is by how much the token there moves the distribution of the label, in total
 variation, on average over tokens: a[k, t]·Σ_m μ_m·‖P[:, m] − Pμ‖₁/2. Unlike the weight, it does not
@@ -28,7 +28,6 @@ from scb.mixture.rows import RowTable
 from scb.mixture.select import Selection, Slot
 from scb.mixture.shrink import Shrinkage
 from scb.mixture.tuning import TUNING
-from scb.mixture.weights import fit_weights
 
 
 class Evidence(NamedTuple):
@@ -83,22 +82,30 @@ class PendingEvidence:
         ends = np.cumsum([len(s) for s in self.search.support])[:-1]
         return Evidence(*(np.split(np.array(x, float), ends) for x in columns))
 
+    def _gain(self) -> float:
+        """What all positions gain together, over the background alone."""
+        at = self.search.mixture
+        nothing = replace(at, q=np.eye(1, at.q.shape[1]).repeat(len(at.q), axis=0))
+        return self.loglik - float(self.rows.total(RowTable.logliks, nothing).sum())
+
     def _nats(self, slots: list[Slot], passes: float) -> tuple[list[float], list[bool]]:
         """What each slot is worth, and whether that is a bound, with so many passes over the rows
         for each.
         """
         if passes >= TUNING.evidence_passes and self.shrinkage is None:
             return [self._nats_refitted(slot) for slot in slots], [False] * len(slots)
-        losses = self._nats_with_P_fixed()
-        nats = [losses[slot] for slot in slots]
-        bounds = [True] * len(slots)
+        ratios = self.search.ratios(self.rows, slots, np.full(self.search.data.K, np.inf))
+        nats = np.array([max(0.0, ratios[slot] / 2) for slot in slots])
+        bounds = np.ones(len(slots), bool)
         steps = int(min(passes, TUNING.evidence_steps) / (3 if self.shrinkage is None else 1))
-        for i, slot in enumerate(slots):
-            if steps >= TUNING.evidence_steps_at_least:
+        if steps >= TUNING.evidence_steps_at_least:
+            for i, slot in enumerate(slots):
                 loss, ended = self._nats_by_em(slot, steps)
                 bounds[i] = not ended
                 nats[i] = loss if ended else min(loss, nats[i])
-        return nats, bounds
+        left = max(self._gain() - nats[~bounds].sum(), 0.0)
+        nats[bounds] *= min(1.0, left / max(nats[bounds].sum(), TUNING.tiny))
+        return nats.tolist(), bounds.tolist()
 
     def _nats_refitted(self, slot: Slot) -> float:
         without = maximise(
@@ -129,29 +136,6 @@ class PendingEvidence:
             ):
                 return max(0.0, losses[-1]), True
         return max(0.0, losses[-1]), False
-
-    def _nats_with_P_fixed(self) -> dict[Slot, float]:
-        """What is lost when the slots of each state are left out one after the other, the least
-        valuable first, and only weights are fitted again. States do not affect each other.
-        """
-        rows = self.rows
-        at = self.search.mixture
-        left = {k: list(range(1, 1 + len(s))) for k, s in enumerate(self.search.support)}
-        before = rows.total(RowTable.logliks, at)
-        losses: dict[Slot, float] = {}
-        while any(left.values()):
-            bounds = rows.total(RowTable.removal_ratios, at)
-            chosen = [(k, min(js, key=lambda j: bounds[k, j])) for k, js in left.items() if js]
-            for slot in chosen:
-                at = at.without(*slot)
-                left[slot[0]].remove(slot[1])
-            asked = np.isin(np.arange(len(at.q)), [k for k, _ in chosen])
-            fitted = fit_weights(rows, at, tolerance=TUNING.close, asked=asked)
-            at = replace(at, q=np.where(asked[:, None], fitted.q, at.q))
-            after = np.where(asked, fitted.logliks, before)
-            losses |= {(k, j): max(0.0, float(before[k] - after[k])) for k, j in chosen}
-            before = after
-        return losses
 
     def _influences(self, slots: list[Slot], with_errors: bool) -> tuple[list[float], list[float]]:
         """The influence of each slot, and its standard error; NaN where the data leave it open."""

@@ -152,29 +152,35 @@ class Partition:
             columns = at.columns(shape.N, self.gather(at.positions, shape.N), self.last)
             weight = np.ones(self.n)
             return RowTable(columns, self.last, self.label, weight, background=self.background)
-        codes = self.row_codes(shape, at)
+        codes = np.empty(self.n, np.int64)
+        used = at.positions[:, at.used]
+        for where, chunk in self.chunks():
+            encode_rows(*chunk, used, shape.N, codes[where])
         counts = np.bincount(codes, minlength=at.codes(shape.N))
         occurring = np.flatnonzero(counts)
         row = np.cumsum(counts > 0) - 1
         return at.table(shape.N, occurring, counts[occurring].astype(float), index=row[codes])
 
-    def row_codes(self, shape: Shape, at: Slots) -> Ints:
-        """(n,): the code of each sample's row; see ``Slots.codes``."""
-        codes = np.empty(self.n, np.int64)
-        used = at.positions[:, at.used]
-        for where, chunk in self.chunks():
-            encode_rows(*chunk, used, shape.N, codes[where])
-        return codes
-
     def sorted_rows(self, shape: Shape, at: Slots) -> RowTable | None:
         """The samples at these slots, with equal ones counted, where there are too many codes for a
         table of them; None if few samples are equal.
         """
-        codes = self.row_codes(shape, at)
-        occurring, index, counts = np.unique(codes, return_inverse=True, return_counts=True)
-        if occurring.size > TUNING.fewer_rows * self.n:
+        tokens = self.gather(at.positions, shape.N)
+        # A hash that wraps around: equal rows have equal ones
+        key = (self.last * shape.N + self.label).astype(np.uint64)
+        for j in at.used:
+            key = key * np.uint64(TUNING.multiplier) + tokens[:, j]
+        _, first, index, counts = np.unique(
+            key, return_index=True, return_inverse=True, return_counts=True
+        )
+        if first.size > TUNING.fewer_rows * self.n:
             return None
-        return at.table(shape.N, occurring, counts.astype(float), index=index)
+        same = all((x == x[first][index]).all() for x in (tokens, self.last, self.label))
+        if not same:
+            return None
+        columns = at.columns(shape.N, tokens[first], self.last[first])
+        weight = counts.astype(float)
+        return RowTable(columns, self.last[first], self.label[first], weight, index=index)
 
     def scores(
         self,

@@ -1,12 +1,11 @@
 """The policy of a search in which each position has a matrix of its own: an additive model, f = Σ_ℓ
 q_ℓ^(k) P_ℓ[o, x_ℓ].
 
-A position that has no matrix yet is judged by a score test on all entries of the matrix that it
-would get; one whose matrix is known from other states by a test on its weight alone. What must be
-reached is the extended BIC, with as many parameters as the data can tell apart: (N − 1)² for a
-matrix, since what is common to its columns may as well stand in another; N − 1 for the current
-symbol where that is the state (its matrix has one column there); 1 for a weight. A parameter costs
-the logarithm of the number of samples that speak of it: for a column, those with its symbol.
+A position that has no matrix yet is judged by the labels that came and those that were to be
+expected with each of its tokens; one whose matrix is known from other states by a score test on its
+weight alone. What must be reached is the price of the matrix (``price``), or of one column for the
+current symbol where that is the state; and what the extended BIC asks for weights and for the
+choice of the position. A weight costs the logarithm of the number of samples of its state.
 
 Where the current symbol is the state, it stands for what is common: it is in every state from the
 start, so that another lag is judged by what its symbol changes, and by nothing else. At the end it
@@ -169,16 +168,18 @@ def _gains_by_state(
     # No log-likelihood ratio is larger.
     reach = -2 * rows.total(RowTable.logliks, fit.mixture)
     for k in np.flatnonzero(data.counts).tolist():
-        can_pay = data.K == 1 or reach[k] >= least * _full_cost(data, k)
-        new = np.flatnonzero((gains[k] == -np.inf) & can_pay)
+        limits = least * matrix_costs(data, [k], _full_prices(data, k))
+        new = np.flatnonzero((gains[k] == -np.inf) & ((data.K == 1) | (reach[k] >= limits)))
         if new.size == 0:
             continue
         if data.K == 1:
             came, expected = data.total(Partition.label_tables, fit.mixture, rows=rows)
+            gains[k, new] = _new_matrix_gains(data, [k], came, expected, least)[new]
         else:
             scores = data.total(Partition.source_tables, k, fit.mixture, rows=rows)
             came, expected = _labels_by_score(*scores)
-        gains[k, new] = _new_matrix_gains(data, [k], came, expected, least)[new]
+            chi_square = quotient((came - expected) ** 2, expected).sum(axis=(1, 2))
+            gains[k, new] = (chi_square - limits)[new]
         # Not of the best position alone, which may be barred.
         new_tables |= {(k, t): (came[t], expected[t]) for t in new.tolist() if gains[k, t] >= 0}
     return gains, new_tables
@@ -190,8 +191,8 @@ def _labels_by_score(scores: Array, information: Array) -> Tables:
 
     Of n samples a score has the mean n, and its variance is the information, Σ 1/f over samples
     whose labels have the distribution f. So it is as if n²/information labels had been expected,
-    and score·n/information had come; exactly so where f is the same for all samples. Surprising
-    labels count more than others: within a state that is more powerful than to count labels.
+    and score·n/information had come; exactly so where f is the same for all samples. The χ² of
+    these tables is the score statistic, with (N − 1)² degrees of freedom.
     """
     w = quotient(1.0, information)
     n = quotient((w * scores).sum(axis=2), w.sum(axis=2))[..., None]
@@ -247,14 +248,14 @@ def _log_likelihood_ratio(came: Array, expected: Array) -> float:
     return float((came[there] * np.log(came[there] / expected[there])).sum())
 
 
-def _full_cost(data: Data, k: int) -> Array:
-    """(T,): what a matrix would cost state k if each of its entries mattered. Where no more can be
-    gained, a state is not looked at by itself, which takes time, but only together with the others.
+def _full_prices(data: Data, k: int) -> Array:
+    """(T,): what a matrix would cost in nats if each of its entries mattered, by the BIC, from the
+    samples of state k. For a matrix that one state has to itself this is asked before it is tried,
+    which saves time: a position that serves many states is found over all of them.
     """
-    labels = data.N - 1
     n = np.maximum(data.present[k], 2)
     columns = np.sort(np.log(1 + n[:, None] * data.mu), axis=1)[:, :-1]
-    return labels * columns.sum(axis=1)
+    return (data.N - 1) / 2 * columns.sum(axis=1)
 
 
 # ------------------------------------------------------------------------------- the current symbol

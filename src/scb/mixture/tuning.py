@@ -190,9 +190,9 @@ class Tuning:
     positions_at_once: int = 64
     # Different rows that are counted in a table, and terms of scores that are kept.
     table_rows: int = 1 << 22
-    # Beyond that samples are sorted, if their codes are at most so large, and equal ones counted if
-    # that leaves no more than this part of them.
-    largest_code: int = 1 << 62
+    # Beyond that samples are sorted by a hash, with this multiplier, and equal ones counted if that
+    # leaves no more than this part of them.
+    multiplier: int = 0x9E3779B97F4A7C15
     fewer_rows: float = 0.5
     # Entries of the tables of pairs that partitions are asked for at a time.
     pair_entries: int = 1 << 20

@@ -104,7 +104,7 @@ def summarise(model: LagModel, held_out: float | None = None) -> LagSummary:
     warnings = [
         *fit_problems(facts),
         *_incomplete_lags(model),
-        *_bounds(columns),
+        *_notes_on_nats(model, columns),
         *_doubtful_lags(columns),
     ]
     return LagSummary(answer_of(model), about, columns, warnings)
@@ -289,15 +289,28 @@ def _price_of_a_lag(model: LagModel, facts: FitFacts) -> list[str]:
     ]
 
 
-def _bounds(columns: Arrays) -> list[str]:
-    """Which evidence is a bound, if some of it is."""
-    bounds = int(columns.get("nats_bound", np.zeros(0)).sum())
-    if not bounds:
+def _notes_on_nats(model: LagModel, columns: Arrays) -> list[str]:
+    """That nats add up to more than the model gains, and which of them are bounds, where it is
+    so.
+    """
+    if "nats_bound" not in columns:
         return []
-    which = "the nats of each lag are" if bounds == columns["lag"].size else "nats after a ≤ are"
-    return [
-        f"{which} at most as shown: to fit everything again without it would take too long here"
-    ]
+    lines = []
+    there = model.prior[model.prior > 0]
+    gain = model.facts.loglik - model.facts.n_windows * float(there @ np.log(there))
+    if model.background is None and columns["nats"].sum() > 1.01 * gain:
+        lines.append(
+            f"all lags gain {gain:,.1f} nats together, less than their nats add up to: some lags"
+            " need each other"
+        )
+    bounds = int(columns["nats_bound"].sum())
+    if bounds:
+        all_bounds = bounds == columns["lag"].size
+        which = "the nats of each lag are" if all_bounds else "nats after a ≤ are"
+        lines.append(
+            f"{which} at most as shown: to fit everything again without it would take too long here"
+        )
+    return lines
 
 
 def _doubtful_lags(columns: Arrays) -> list[str]:
