@@ -106,7 +106,8 @@ def chosen_settings(
     contexts = (True, False) if is_auto(settings.context) else (settings.has_states,)
     background = "labels" if is_auto(settings.background) else settings.background
     usual = replace(settings, context=contexts[0], background=background)
-    if usual == settings or has_start or data.n < FEWEST:
+    nothing_open = len(contexts) == 1 and not open_background
+    if nothing_open or has_start or data.n < FEWEST:
         return usual, {}
     blocks = HeldOutBlocks.of(data)
     if open_background:
