@@ -281,8 +281,13 @@ def _beside_frequencies(
 
 def _starts(partition: Partition, shape: Shape) -> int:
     """How many windows begin a sequence: they have no symbol but the current one."""
-    older = partition.gather(np.tile(np.arange(shape.T - 1), (shape.K, 1)), shape.N)
-    return int((older == shape.N).all(axis=1).sum())
+    begins = 0
+    for _, block in partition.chunks():
+        there = np.where(block.tokens < shape.N, np.arange(block.tokens.size), -1)
+        latest = np.concatenate([[-1], np.maximum.accumulate(there)])
+        # The last symbol before the current one lies before the window, or there is none
+        begins += int((latest[block.starts + shape.T - 1] < block.starts).sum())
+    return begins
 
 
 def _prior_likelihoods(
