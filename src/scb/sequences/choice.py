@@ -285,8 +285,10 @@ def _starts(partition: Partition, shape: Shape) -> int:
     for _, block in partition.chunks():
         there = np.where(block.tokens < shape.N, np.arange(block.tokens.size), -1)
         latest = np.concatenate([[-1], np.maximum.accumulate(there)])
-        # The last symbol before the current one lies before the window, or there is none
-        begins += int((latest[block.starts + shape.T - 1] < block.starts).sum())
+        # The last symbol before the current one, if any, lies before the window, or is not the one
+        # right before it if that is all that the window has
+        first = block.starts - (shape.T == 1)
+        begins += int((latest[block.starts + shape.T - 1] < first).sum())
     return begins
 
 
