@@ -124,9 +124,8 @@ def growth(transition: str, length: int, max_lag: int) -> Baseline:
     import scb
 
     x = scb.generate(scb.Task.random(N, 10, 2, seed=0), length, seed=0)
-    return lambda: scb.SparseContextualBigram(max_lag, transition=transition, context=True, background="labels").fit(
-        x
-    ), lambda model: model.score(x)  # pyright: ignore
+    options: Any = {"transition": transition, "context": True, "background": "labels"}
+    return lambda: scb.SparseContextualBigram(max_lag, **options).fit(x), lambda model: model.score(x)
 
 
 BASELINES: dict[str, Callable[..., Baseline]] = {
