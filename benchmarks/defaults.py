@@ -144,9 +144,8 @@ def boosting(data: Drawn) -> Fitted:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     X, y = windows(data.train, data)
-    model = HistGradientBoostingClassifier(
-        categorical_features=list(range(data.max_lag)), early_stopping=True, max_iter=150, random_state=0
-    )
+    options: Any = {"categorical_features": list(range(data.max_lag)), "early_stopping": True}
+    model = HistGradientBoostingClassifier(max_iter=150, random_state=0, **options)
     model.fit(X, y)
     return f"{model.n_iter_} rounds", _scores(model, *windows(data.test, data, data.skipped))
 
@@ -273,7 +272,7 @@ def table(rows: list[tuple[Case, Row]]) -> list[str]:
     by_model = group(rows, "kind", "model")
     lines = []
     for kind in (*FAMILIES, *REAL):
-        bits = {model: np.mean([row["bits"] for row in some]) for (own, model), some in by_model.items() if own == kind}
+        bits = {model: float(np.mean([row["bits"] for row in some])) for (own, model), some in by_model.items() if own == kind}
         if not {"default", "experts", *BASELINES[:3]} <= bits.keys():
             continue
         option = min((name for name in OPTIONS if name in bits), key=lambda name: bits[name])

@@ -106,7 +106,8 @@ def chosen_settings(
     contexts = (True, False) if is_auto(settings.context) else (settings.has_states,)
     background = "labels" if is_auto(settings.background) else settings.background
     usual = replace(settings, context=contexts[0], background=background)
-    if usual == settings or has_start or data.n < FEWEST:
+    nothing_open = len(contexts) == 1 and not open_background
+    if nothing_open or has_start or data.n < FEWEST:
         return usual, {}
     blocks = HeldOutBlocks.of(data)
     if open_background:
@@ -282,8 +283,15 @@ def _beside_frequencies(
 
 def _starts(partition: Partition, shape: Shape) -> int:
     """How many windows begin a sequence: they have no symbol but the current one."""
-    older = partition.gather(np.tile(np.arange(shape.T - 1), (shape.K, 1)), shape.N)
-    return int((older == shape.N).all(axis=1).sum())
+    begins = 0
+    for _, block in partition.chunks():
+        there = np.where(block.tokens < shape.N, np.arange(block.tokens.size), -1)
+        latest = np.concatenate([[-1], np.maximum.accumulate(there)])
+        # The last symbol before the current one, if any, lies before the window, or is not the one
+        # right before it if that is all that the window has
+        first = block.starts - (shape.T == 1)
+        begins += int((latest[block.starts + shape.T - 1] < first).sum())
+    return begins
 
 
 def _prior_likelihoods(

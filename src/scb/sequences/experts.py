@@ -140,8 +140,9 @@ class Experts(BaseEstimator):
         """
         if not 0 < number("held_out", self.held_out) < 1:
             raise InputError(f"held_out = {self.held_out}: it must lie between 0 and 1")
-        estimator = SparseContextualBigram() if self.model is None else clone(self.model)
-        self.model_ = estimator.fit(X, lengths=lengths)
+        model = SparseContextualBigram() if self.model is None else self.model
+        estimator: Any = clone(model)
+        self.model_: SparseContextualBigram = estimator.fit(X, lengths=lengths)
         self.classes_ = self.model_.classes_
         fitted = self.model_._model()
         codes, classes = encode(as_sequences(X, lengths))

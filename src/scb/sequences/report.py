@@ -14,10 +14,11 @@ import numpy as np
 from scb.extras import require
 from scb.files import write_atomically
 from scb.provenance import versions
+from scb.sequences.baselines.per_sequence import SequenceBackground
 from scb.sequences.comparison import Score
 from scb.sequences.lag_model import LagModel
 from scb.sequences.pictures import plot_attention, plot_influence
-from scb.sequences.summary import answer_of, range_of
+from scb.sequences.summary import answer_of, range_of, said_of_choices
 from scb.sequences.symbols import readable
 
 
@@ -126,6 +127,15 @@ def _background_line(model: LagModel) -> str:
     return f"The background, {model.background.name}, has weight {weight}; the lags share the rest."
 
 
+def _beyond(model: LagModel) -> str:
+    """What a lag must say more than, in words; empty for the distribution of all labels."""
+    if model.background is None:
+        return ""
+    if isinstance(model.background, SequenceBackground):
+        return f"its sequence ({model.background.name})"
+    return f"the recent past ({model.background.name})"
+
+
 def write_page(path: Path, model: LagModel, scores: Sequence[Score], **about: Any) -> None:
     """Write the page.
 
@@ -152,7 +162,8 @@ def write_page(path: Path, model: LagModel, scores: Sequence[Score], **about: An
     page = environment.get_template("report.html.j2").render(
         model=model,
         answer=answer_of(model),
-        beyond="" if model.background is None else f"the recent past ({model.background.name})",
+        beyond=_beyond(model),
+        chosen=said_of_choices(model.facts.choices) if model.facts.choices else "",
         background=_background_line(model),
         meanings=meanings,
         rows=rows[:60],

@@ -95,7 +95,7 @@ def summarise(model: LagModel, held_out: float | None = None) -> LagSummary:
         f"{_bits(model, held_out)}, {facts.n_parameters:,} parameters",
     ]
     if facts.choices:
-        about.append(_said_of_choices(facts.choices))
+        about.append(said_of_choices(facts.choices))
     if model.background is not None:
         weight = range_of(model.background_weight, 3)
         about.append(f"background: {model.background.name}; its weight {weight}")
@@ -225,7 +225,7 @@ def _margin(facts: FitFacts) -> str:
     return f" (its BIC is lower by {lower:,.1f} than with {_KINDS[other]})"
 
 
-def _said_of_choices(choices: dict[str, float]) -> str:
+def said_of_choices(choices: dict[str, float]) -> str:
     """What was tried on held-out blocks, with the bits of each."""
     tried = (f"{name} {bits:.4f}" for name, bits in choices.items())
     return f"chosen on held-out blocks, in bits per symbol: {'; '.join(tried)}"
