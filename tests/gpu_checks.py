@@ -41,7 +41,7 @@ def test_tokens_are_the_processors(gpu, N, T, bits, record_property):
     """Every one of 5·10⁷ draws, also where 9 or 12 bits force up to all of them onto the exact path."""
     task = scb.Task.random(N, T, 2, seed=1)
     sampler = sampler_of(task, bits)
-    steps = DeviceSteps(gpu, sampler, T)
+    steps = DeviceSteps(gpu, [sampler], T)
     samples = 50_000_000 // T
     found = gpu.xp.empty((samples, T), np.uint16)
     steps._launch("draw_tokens", (4096,), 256, 0, KEY, samples, 0, samples, T, *steps._sampler, found)
@@ -68,15 +68,15 @@ def test_gradients_are_the_processors(gpu, N, T, bits):
     V = np.ascontiguousarray(line_V(task, 0.3))
     A = np.asfortranarray(line_A(task, 0.3) + rng.normal(size=(T, N)) / T)
     B = 200_000_000 // T
-    steps = DeviceSteps(gpu, sampler, T)
-    steps.put(V, A)
-    losses = steps.differentiate(KEY, B)
+    steps = DeviceSteps(gpu, [sampler], T)
+    steps.put(0, V, A)
+    work = steps.differentiate([0], np.array([KEY]), B)
     gA = np.zeros((T, N), order="F")
     loss, gV = mini_batch_gradient(KEY, sampler, B, V, A, np.zeros(N), gA)
-    g = steps.g.get()[:, :T].T
+    g = work.g[0].get()[:, :T].T
     errors = [
-        abs(float(losses.sum()) / loss - 1),
-        np.linalg.norm(steps.gV.get() - gV) / np.linalg.norm(gV),
+        abs(float(work.losses.sum()) / loss - 1),
+        np.linalg.norm(work.gV[0].get() - gV) / np.linalg.norm(gV),
         np.linalg.norm(g - gA) / np.linalg.norm(gA),
         np.abs(g - gA).max(),
     ]

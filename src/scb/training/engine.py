@@ -42,6 +42,18 @@ class Taken(NamedTuple):
     state: State = NO_STATE  # what a stateful rule remembers after the steps
 
 
+class Request(NamedTuple):
+    """The steps that a run asks an engine for: the arguments of ``Engine.take``."""
+
+    V: Array
+    A: Array
+    mu: Array
+    stage: Stage
+    seed: int
+    steps: range
+    state: State | None = None
+
+
 class Engine(Protocol):
     """Takes steps of a stage from (V, A); ``state`` is what a stateful rule remembers, or None at
     the beginning of a stage.
