@@ -251,7 +251,7 @@ def measure_all(task: Task, V: Array, moments: Array, on_support: Array) -> dict
     QA = K_AQ + 1 / T
     cross = K_AQ - row_dot(sums, mu) / T
     QQ = _square_Q(task)
-    alpha_A = signal_A(task, K_AQ)
+    alpha_A = np.broadcast_to(signal_A(task, K_AQ), K_A.shape)
     alpha_V, _, delta_V = signal_V(task, V)
     return {
         "loss": loss_by_moments(task, V, 1 + sums, AA, QA),

@@ -91,7 +91,7 @@ def signal_A(task: "Task", K_AQ: Any) -> Any:
     """α_A = K_AQ/K_Q. Where Q is uniform (T = 1, say) every α gives the same point of the line, and
     α is 1: A is measured by Q.
     """
-    return K_AQ / task.K_Q if task.K_Q > 1e-12 else 1.0 + 0.0 * K_AQ
+    return K_AQ / task.K_Q if task.K_Q > 1e-12 else 1.0
 
 
 def population_projection(task: "Task", V: Array, A: Array) -> Projection:

@@ -5,8 +5,9 @@
 
 // moments (4, TOKENS): for b = a − 1/T, Σb and Σb²; and over the entries that reach ``threshold``, Σa and Σa².
 // support (sparsity, TOKENS): the entries at positions (TOKENS, sparsity).
-extern "C" __global__ void column_moments(int T, int stride, int sparsity, const double* thresholds, const int* positions,
-                                          const double* A, double* moments, double* support) {
+extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
+    column_moments(int T, int stride, int sparsity, const double* thresholds, const int* positions, const double* A,
+                   double* moments, double* support) {
     SHARED_POOL(pool);
     double* parts = (double*)pool;  // (4 · BLOCK,)
     int k = blockIdx.x;
@@ -52,7 +53,8 @@ __device__ inline void sort(double* values) {
 
 // Σ_t (a_t − c) over the entries with |a_t − c| > s·quantile + tiny, for the median c and the spread s of a sample of the column:
 // mass (TOKENS,). The sample is positions i·T/n, i < n = min(T, SAMPLE), as in ``training.roundings``.
-extern "C" __global__ void mass_standing_out(int T, int stride, double quantile, double tiny, const double* A, double* mass) {
+extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
+    mass_standing_out(int T, int stride, double quantile, double tiny, const double* A, double* mass) {
     SHARED_POOL(pool);
     double* values = (double*)pool;  // (SAMPLE,)
     double* parts = values + SAMPLE;

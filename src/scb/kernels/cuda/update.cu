@@ -14,8 +14,8 @@ struct Rates {
 // Rounding goes up or down by a sequence that is spread evenly (the fractions of t/φ), and what it then adds to the sum of the column,
 // ``excess``, is taken back in steps of 1 that are spread evenly too. So it adds nothing to a sum over many positions, and the mean
 // over samples, of which there are many more than of anything else, is right.
-extern "C" __global__ void weigh(const int* runs, int T, int stride, const double* largest_mu, const double* A, int* W, double* scale,
-                                 int* totals) {
+extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
+    weigh(const int* runs, int T, int stride, const double* largest_mu, const double* A, int* W, double* scale, int* totals) {
     SHARED_POOL(pool);
     double* parts = (double*)pool;  // (3 · BLOCK,)
     int run = runs[blockIdx.z];
@@ -63,9 +63,9 @@ extern "C" __global__ void weigh(const int* runs, int T, int stride, const doubl
 
 // V ← V − rate·(I − 11ᵀ/N) G diag(1/μ)(I − μwᵀ), w the ``projector_row``; or V − rate·G if ``plain``. One block.
 // Before it, level[0] = lam + per_spread·√K_V. loss[at] is the mean of the losses. A step with ‖V‖ at or above the limit is noted.
-extern "C" __global__ void step_V(const int* at, const int* runs, int batch_size, const Rates* all_rates, const double* mu,
-                                  const double* projector_row, const double* G, const double* losses, double* V, double* level,
-                                  double* loss, int* failed) {
+extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
+    step_V(const int* at, const int* runs, int batch_size, const Rates* all_rates, const double* mu, const double* projector_row,
+           const double* G, const double* losses, double* V, double* level, double* loss, int* failed) {
     SHARED_POOL(pool);
     double* parts = (double*)pool;      // (2 · BLOCK,)
     double* mean = parts + 2 * BLOCK;  // (TOKENS,), of each column of G
@@ -115,9 +115,9 @@ extern "C" __global__ void step_V(const int* at, const int* runs, int batch_size
 
 // A block has column k: a ← soft(a − c·g, level·per_column[k]), c = eta/(μ_k·B), then made to sum to 1; or a − eta/B·g if ``plain``.
 // ``centred`` takes the mean out of g first. A step after which ‖a‖ is at or above the limit is noted.
-extern "C" __global__ void step_A(const int* at, const int* runs, int batch_size, int T, int stride, const Rates* all_rates,
-                                  const double* mu, const double* per_column, const double* level, const double* G, double* A,
-                                  int* failed) {
+extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
+    step_A(const int* at, const int* runs, int batch_size, int T, int stride, const Rates* all_rates, const double* mu,
+           const double* per_column, const double* level, const double* G, double* A, int* failed) {
     SHARED_POOL(pool);
     double* parts = (double*)pool;
     int run = runs[blockIdx.z];
