@@ -1,6 +1,6 @@
 """Many runs at once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -84,13 +84,13 @@ def train_many(
     coerced("judge", judge, bool | None)
     if judge_samples is not None:
         judge_samples = integer("judge_samples", judge_samples, low=2)
-    wanted = _lists(tasks=tasks, recipes=recipes, seeds=seeds)
-    for task, recipe, seed in wanted:
+    wanted = []
+    for task, recipe, seed in _rows(tasks=tasks, recipes=recipes, seeds=seeds):
         check_kinds(task, recipe, None, device)
-        integer("seeds", seed, low=0)
         recipe.check_fits(task)
         if recipe.transformer is not LinearTransformer:
             choose_engine(task, recipe, device, None)  # raises an error where it cannot be used
+        wanted.append((task, recipe, integer("seed", seed, low=0)))
     options = {"every": every, "judge": judge, "judge_samples": judge_samples}
     if device == "cpu":
         return _on_threads(wanted, options)
@@ -102,18 +102,21 @@ def train_many(
     return _on_gpu(wanted, every, judge, judge_samples) if wanted else []
 
 
-def _lists(**values: Any) -> list[tuple[Any, ...]]:
-    """One of each for every run; a single one is that of all."""
-    lists = {name: value if isinstance(value, Sequence) else None for name, value in values.items()}
-    lengths = {name: len(value) for name, value in lists.items() if value is not None}
-    if len(set(lengths.values())) > 1:
+def _rows(**values: Any) -> list[tuple[Any, ...]]:
+    """One of each value for every run; a single one is that of all."""
+    lists = {
+        name: list(value)
+        for name, value in values.items()
+        if isinstance(value, Iterable) and not isinstance(value, str)
+    }
+    lengths = {len(some) for some in lists.values()} or {1}
+    if len(lengths) > 1:
+        counted = ", ".join(f"{len(some)} {name}" for name, some in lists.items())
         raise InputError(
-            "there are "
-            + ", ".join(f"{length} {name}" for name, length in lengths.items())
-            + ": there must be one for each run, or a single one for all"
+            f"there are {counted}: there must be one for each run, or a single one for all"
         )
-    runs = next(iter(lengths.values()), 1)
-    columns = ([values[name]] * runs if value is None else value for name, value in lists.items())
+    (runs,) = lengths
+    columns = (lists.get(name, [value] * runs) for name, value in values.items())
     return list(zip(*columns, strict=True))
 
 
