@@ -17,7 +17,7 @@ from scb.kernels.random import token_sampler
 from scb.kernels.step.batch import TaskSampler
 from scb.training.cuda import Cuda
 from scb.training.engine import Composed, Fused
-from scb.training.roundings import noise_of
+from scb.training.roundings import noise_of, sampled
 from scb.training.schedules import MeasuredNoise
 from scb.training.sources.sampled import Fresh
 from scb.training.stages import Stage
@@ -163,7 +163,7 @@ def test_what_is_measured_on_the_device_equals_its_twins(N, T):
         A = As[run]
         np.testing.assert_allclose(moments[place], twins.column_moments(A, (0.1, 0.2)[place]), rtol=1e-11, atol=1e-14)
         np.testing.assert_array_equal(support[place], A[tasks[run].positions, np.arange(N)])
-        centre, spread = noise_of(A)
+        centre, spread = noise_of(sampled(A))
         np.testing.assert_allclose(mass[place], twins.mass_beyond(A, centre, spread * 3.0 + 1e-12), rtol=1e-11, atol=1e-14)
 
 

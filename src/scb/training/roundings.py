@@ -19,7 +19,7 @@ from scb.geometry import threshold_normalize, threshold_project
 from scb.theory.gaussian import noise_quantile
 from scb.training.collapsed import Collapsed
 
-# Positions of a column by which its noise is measured
+# Positions of a column by which its noise is measured at every check of a signal
 SAMPLE = 2048
 # What is added to a threshold: where there is no noise, rounding stands out of nothing
 TINY = 1e-12
@@ -216,30 +216,33 @@ def sampled(A: Array) -> Array:
     return A.T[:, np.arange(n) * T // n]
 
 
-def spread_about(few: Array, centre: Array | float) -> Array:
-    """The standard deviation (N,) of noise about its centre: 1.4826 times the median distance."""
-    return 1.4826 * np.median(np.abs(few - centre), axis=1)
+def spread_about(entries: Array, centre: Array | float) -> Array:
+    """The standard deviation (N,) of noise about its centre, from the entries (N, n): 1.4826 times
+    their median distance.
+    """
+    return 1.4826 * np.median(np.abs(entries - centre), axis=1)
 
 
-def noise_of(A: Array) -> tuple[Array, Array]:
-    """Return the median of each column of A, and the standard deviation of its noise, (N,) each.
+def noise_of(entries: Array) -> tuple[Array, Array]:
+    """Return the median of the entries (N, n) of each column, and the standard deviation of its
+    noise, (N,) each.
 
     Most entries of a column are pure noise, so that 1.4826 times their median absolute deviation
-    estimates its standard deviation. Both are those of ``sampled`` entries. The relative standard
-    error of the estimate from n Gaussian entries is 1.17/√n: 2.6 % from 2,048.
+    estimates its standard deviation. The relative standard error of the estimate from n Gaussian
+    entries is 1.17/√n: 2.6 % from the 2,048 that are ``sampled`` where the noise is measured again
+    and again. What is decided once takes all of A.
     """
-    few = sampled(A)
-    centre = np.median(few, axis=1)
-    return centre, spread_about(few, centre[:, None])
+    centre = np.median(entries, axis=1)
+    return centre, spread_about(entries, centre[:, None])
 
 
 def noise_threshold(A: Array, false_positions: float = 0.01) -> Array:
     """Return the threshold (N,) above which an entry of a column of A − 11ᵀ/T is unlikely to be
-    noise, as ``noise_of`` measures it.
+    noise, as ``noise_of`` measures it from all entries.
 
     On average, ``false_positions`` of N·T Gaussian entries exceed the threshold.
     """
-    return noise_of(A)[1] * noise_quantile(A.size, false_positions) + TINY
+    return noise_of(A.T)[1] * noise_quantile(A.size, false_positions) + TINY
 
 
 def standing_out(A: Array, mu: Array) -> float:
@@ -251,7 +254,7 @@ def standing_out(A: Array, mu: Array) -> float:
 
     quantile = noise_quantile(A.shape[0] * A.shape[1])
     if isinstance(A, np.ndarray):
-        centre, spread = noise_of(A)
+        centre, spread = noise_of(sampled(A))
         mass = mass_beyond(np.asfortranarray(A), centre, spread * quantile + TINY)
     else:
         mass = A.mass_standing_out(quantile, TINY)

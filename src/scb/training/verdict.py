@@ -225,7 +225,7 @@ class HeldOut:
         looked at.
         """
         T = len(A)
-        there = np.ones(A.shape, dtype=bool, like=A)
+        there = np.ones_like(A, dtype=bool)
         if self._is_sparse(A):
             apart = estimates[0] - A
             spread = spread_about(sampled(apart), 0.0)
@@ -243,7 +243,7 @@ class HeldOut:
 
 def _standing_out(A: Array) -> tuple[Array, Array]:
     """A less the median of each column, and whether that stands out of the noise, (T, N) each."""
-    centre, spread = noise_of(A)
+    centre, spread = noise_of(sampled(A))
     centred = A - centre
     return centred, np.abs(centred) > spread * noise_quantile(A.size) + TINY
 
