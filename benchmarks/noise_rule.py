@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-KINDS = ((3, 5000, "strong"), (3, 20_000, "strong"), (3, 5000, "softmax"), (5, 5000, "strong"))
+KINDS = ((3, 5000, "strong"), (3, 20_000, "strong"), (4, 10_000, "strong"), (5, 5000, "strong"))
 EVERY = 10
 TOLERANCE = 0.05
 

@@ -114,6 +114,20 @@ def test_the_same_bits_every_time(gpu, N, T, B):
         assert other.loss == taken[0].loss
 
 
+def test_runs_side_by_side_are_those_alone(gpu):
+    """64 runs with two batch sizes: every one is the same to the last bit as alone, its history and verdict too."""
+    tasks = [scb.Task.random(3, 2000, 2, seed=seed) for seed in range(64)]
+    recipes = [scb.recipes.paper(task, steps=(40, 40, 0), batch_size=64 + 64 * (seed % 2)) for seed, task in enumerate(tasks)]
+    together = scb.train_many(tasks, recipes, range(64), device="cuda")
+    for seed in (0, 1, 40, 63):
+        alone = scb.train(tasks[seed], recipes[seed], seed, device="cuda")
+        np.testing.assert_array_equal(together[seed].A, alone.A)
+        np.testing.assert_array_equal(together[seed].V, alone.V)
+        np.testing.assert_equal(together[seed].history, alone.history)
+        assert together[seed].verdict == alone.verdict
+    print("64 runs side by side: the bits of each alone")
+
+
 def test_a_dask_worker_has_the_gpu(tmp_path):
     """Jobs of a sweep, on a scheduler and a worker started as docs/howto/gpu.md says: the rows are those of this process."""
     pytest.importorskip("distributed")

@@ -194,7 +194,8 @@ def skewness(A: Array) -> Array:
         centred = A[:, k] - A[:, k].mean()
         scale = np.sqrt(float(np.square(centred).mean()))
         if scale > 1e-14:
-            skew[k] = float((centred**3).mean()) / scale**3
+            # A product: powers take ten times as long
+            skew[k] = float((centred * np.square(centred)).mean()) / scale**3
     return skew
 
 
