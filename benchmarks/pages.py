@@ -183,6 +183,51 @@ def gpu_crossover() -> list[str]:
     return table_of("N|B|tokens per step|GPU, ms|processor, ms|processor / GPU", lines)
 
 
+def whole_runs() -> list[str]:
+    """Seconds of whole runs and of their kernels."""
+    lines = [
+        (
+            "GPU" if row["device"] == "cuda" else "processor",
+            row["case"].split(",")[0],
+            row["N"],
+            f"{row['T']:,}",
+            row["steps"],
+            f"{row['kernels']:.3f}",
+            f"{row['whole']:.3f}",
+            f"{row['ratio']:.2f} ({row['low']:.2f} to {row['high']:.2f}, n = {row['n']})",
+        )
+        for row in rows("gpu/whole_runs.jsonl", "run")
+    ]
+    return table_of("where|recipe|N|T|steps|kernels, s|whole run, s|whole run / kernels, median and range", lines)
+
+
+def many_runs() -> list[str]:
+    """Seconds of many runs at once, and of one."""
+    lines = [
+        (
+            "GPU" if row["device"] == "cuda" else "processor, two threads",
+            f"{row['one']:.3f}",
+            f"{row['together']:.2f}",
+            f"{row['ratio']:.1f} ({row['low']:.1f} to {row['high']:.1f}, n = {row['n']})",
+        )
+        for row in rows("gpu/whole_runs.jsonl", "many")
+    ]
+    return table_of("where|one run, s|64 runs, s|64 runs / one run, median and range", lines)
+
+
+def noise_rule() -> list[str]:
+    """How the two rules for the noise of A end the stages of the same runs."""
+    found = [json.loads(line) for line in (HERE / "noise_rule.jsonl").read_text(encoding="utf-8").splitlines()]
+    apart = [row["apart"] for row in found]
+    lines = []
+    for name, words in (("sample", "2,048 positions"), ("all", "all positions")):
+        distances = np.array([row[name]["distance"] for row in found])
+        lines.append((words, f"{(distances <= 0.05).sum()} of {len(found)}", f"{np.median(distances):.4f}"))
+    counts = ", ".join(f"{apart.count(x)} by {x}" for x in sorted(set(apart)))
+    table = table_of("noise measured by|runs within 0.05|median distance", lines)
+    return [*table, "", f"Evaluations by which the ends of stages differ between the two rules: {counts}."]
+
+
 def gpu_signs() -> list[str]:
     """The least batch that finds the sign in nine of ten runs, by the power law for each projector."""
     table = shipped("long-signs")
@@ -297,6 +342,9 @@ TABLES: dict[str, tuple[str, Callable[[], list[str]]]] = {
     **{name: ("explanation/examples", held_out(name)) for name in ("paradise_lost", "kalevala", "seattle_rain")},
     "gpu-steps": ("explanation/gpu", gpu_steps),
     "gpu-crossover": ("explanation/gpu", gpu_crossover),
+    "whole-runs": ("explanation/gpu", whole_runs),
+    "many-runs": ("explanation/gpu", many_runs),
+    "noise-rule": ("explanation/engine", noise_rule),
     "gpu-signs": ("explanation/gpu", gpu_signs),
     "gpu-rates": ("explanation/gpu", gpu_rates),
     "gpu-plan": ("explanation/gpu", gpu_plan),

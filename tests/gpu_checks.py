@@ -59,7 +59,7 @@ def test_tokens_are_the_processors(gpu, keep, N, T, bits):
     """Every one of 5·10⁷ draws, also where 9 or 12 bits force up to all of them onto the exact path."""
     task = scb.Task.random(N, T, 2, seed=1)
     sampler = sampler_of(task, bits)
-    steps = DeviceSteps(gpu, sampler, T)
+    steps = DeviceSteps(gpu, [sampler], T)
     samples = 50_000_000 // T
     found = gpu.xp.empty((samples, T), np.uint16)
     steps._launch("draw_tokens", (4096,), 256, 0, KEY, samples, 0, samples, T, *steps._sampler, found)
@@ -86,15 +86,15 @@ def test_gradients_are_the_processors(gpu, keep, N, T, bits):
     V = np.ascontiguousarray(line_V(task, 0.3))
     A = np.asfortranarray(line_A(task, 0.3) + rng.normal(size=(T, N)) / T)
     B = 200_000_000 // T
-    steps = DeviceSteps(gpu, sampler, T)
-    steps.put(V, A)
-    losses = steps.differentiate(KEY, B)
+    steps = DeviceSteps(gpu, [sampler], T)
+    steps.put(0, V, A)
+    work = steps.differentiate([0], np.array([KEY]), B)
     gA = np.zeros((T, N), order="F")
     loss, gV = mini_batch_gradient(KEY, sampler, B, V, A, np.zeros(N), gA)
-    g = steps.g.get()[:, :T].T
+    g = work.g[0].get()[:, :T].T
     errors = {
-        "loss": abs(float(losses.sum()) / loss - 1),
-        "gV": float(np.linalg.norm(steps.gV.get() - gV) / np.linalg.norm(gV)),
+        "loss": abs(float(work.losses.sum()) / loss - 1),
+        "gV": float(np.linalg.norm(work.gV[0].get() - gV) / np.linalg.norm(gV)),
         "gA": float(np.linalg.norm(g - gA) / np.linalg.norm(gA)),
     }
     worst = float(np.abs(g - gA).max())
@@ -129,6 +129,20 @@ def test_the_same_bits_every_time(gpu, N, T, B):
         np.testing.assert_array_equal(other.A, taken[0].A)
         np.testing.assert_array_equal(other.V, taken[0].V)
         assert other.loss == taken[0].loss
+
+
+def test_runs_side_by_side_are_those_alone(gpu, keep):
+    """64 runs with two batch sizes: every one is the same to the last bit as alone, its history and verdict too."""
+    tasks = [scb.Task.random(3, 2000, 2, seed=seed) for seed in range(64)]
+    recipes = [scb.recipes.paper(task, steps=(40, 40, 0), batch_size=64 + 64 * (seed % 2)) for seed, task in enumerate(tasks)]
+    together = scb.train_many(tasks, recipes, range(64), device="cuda")
+    for seed in (0, 1, 40, 63):
+        alone = scb.train(tasks[seed], recipes[seed], seed, device="cuda")
+        np.testing.assert_array_equal(together[seed].A, alone.A)
+        np.testing.assert_array_equal(together[seed].V, alone.V)
+        np.testing.assert_equal(together[seed].history, alone.history)
+        assert together[seed].verdict == alone.verdict
+    keep("side by side", runs=64)
 
 
 def test_a_dask_worker_has_the_gpu(tmp_path, keep):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from scb.theory.planner import plan as plan
     from scb.training import recipes as recipes
     from scb.training.loop import train as train
+    from scb.training.many import train_many as train_many
     from scb.training.progress import ProgressBar as ProgressBar
     from scb.training.recipes.recipe import Recipe as Recipe
     from scb.training.run import Run as Run
@@ -69,6 +70,7 @@ _HOME = {
     "stream": "scb.task.stream",
     "theory": "scb.theory",
     "train": "scb.training.loop",
+    "train_many": "scb.training.many",
 }
 """Public name → the module that it is imported from when it is first used."""
 

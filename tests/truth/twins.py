@@ -85,6 +85,12 @@ def column_moments(A: Array, threshold: float) -> Array:
     return np.array([b.sum(axis=0), (b**2).sum(axis=0), kept.sum(axis=0), (kept**2).sum(axis=0)])
 
 
+def mass_beyond(A: Array, centre: Array, threshold: Array) -> Array:
+    """(N,): of each column, Σ(a − c) over the entries with |a − c| above its threshold."""
+    b = A - centre
+    return np.where(np.abs(b) > threshold, b, 0.0).sum(axis=0)
+
+
 def frozen_mass(draws: Any, i: int, distribution: Any, frozen: Any) -> tuple[Array, int]:
     """Of sample i of a step with A frozen: the mass on each token, and the token of the label's source."""
     k = draws.lasts[i]

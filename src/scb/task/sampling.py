@@ -209,10 +209,15 @@ def step_keys(seed: int, steps: range) -> NDArray[np.uint64]:
     >>> bool(step_keys(1, range(5))[3] == step_keys(1, range(3, 4))[0])
     True
     """
-    stream = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
     keys = np.empty(len(steps), np.uint64)
-    fill_words(stream, steps.start, ALL_BITS, keys)
+    fill_words(_stream_of(seed), steps.start, ALL_BITS, keys)
     return keys
+
+
+@lru_cache
+def _stream_of(seed: int) -> np.uint64:
+    """The key of the stream that a seed selects."""
+    return np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
 
 
 def generate(task: Task, length: int, seed: Seed = 0, *, n: int | None = None) -> Tokens:

@@ -2,12 +2,15 @@
 against full enumeration.
 """
 
+from typing import Any
+
 import numpy as np
 
 from scb.arrays import Array
 from scb.geometry import mu_inner
 from scb.geometry.columns import column_sums, places
 from scb.geometry.heads import head_products, mixed, per_head
+from scb.geometry.products import row_dot
 from scb.task import Task
 
 
@@ -223,7 +226,7 @@ class _Moments:
         return float(0.5 * (1 - 2 * cross + square))
 
 
-def loss_by_moments(task: Task, V: Array, s: Array, AA: float, QA: float) -> float:
+def loss_by_moments(task: Task, V: Array, s: Array, AA: Any, QA: Any) -> Any:
     """Compute the expected loss from V and a few moments of A.
 
     The formula is that of ``population_loss``.
@@ -233,7 +236,7 @@ def loss_by_moments(task: Task, V: Array, s: Array, AA: float, QA: float) -> flo
     task : Task
         The task that defines the distribution of the samples.
     V : (N, N) array
-        Any value matrix.
+        Any value matrix. A stack (…, N, N) of them, with the moments of as many A, gives an array.
     s : (N,) array
         The column sums of A.
     AA, QA : float
@@ -253,9 +256,10 @@ def loss_by_moments(task: Task, V: Array, s: Array, AA: float, QA: float) -> flo
     """
     mu = task.mu
     mean = V @ mu
-    cross = QA * mu_inner(V, task.P, mu) + (mu @ s - QA) * (mu @ mean)
-    square = AA * mu_inner(V, V, mu) + (mu @ s**2 - AA) * (mean @ mean)
-    return float(0.5 * (1 - 2 * cross + square))
+    cross = QA * mu_inner(V, task.P, mu) + (row_dot(s, mu) - QA) * row_dot(mean, mu)
+    square = AA * mu_inner(V, V, mu) + (row_dot(s**2, mu) - AA) * row_dot(mean, mean)
+    loss = 0.5 * (1 - 2 * cross + square)
+    return loss if loss.ndim else float(loss)
 
 
 def best_value(task: Task, A: Array) -> Array:
