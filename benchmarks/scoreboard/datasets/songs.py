@@ -6,8 +6,8 @@ leave out songs whose bars do not add up, and to shuffle; no estimator sees them
 
 The criterion: of the lags from 8 sixteenths, the shortest bar, up to 36, the first in an
 estimator's order is the bar. One that names no such lag is wrong. ``control`` is "none"; "bars",
-the bars of each song in random order, where the bar should still be found if it is metre and not an
-echo of the melody; or "notes", the notes of each song in random order, where it should not.
+the inner bars of each song in random order, where the bar should still be found if it is metre and
+not an echo of the melody; or "notes", the notes of each song in random order, where it should not.
 """
 
 import re
@@ -116,7 +116,9 @@ def load(metre: str, songs: int, control: str, panel: int) -> Problem:
     rng = np.random.default_rng(panel)
     train = []
     for bars in all_songs(metre)[panel * songs : (panel + 1) * songs]:
-        order = rng.permutation(len(bars)) if control == "bars" else range(len(bars))
+        order = np.arange(len(bars))
+        if control == "bars":
+            order[1:-1] = rng.permutation(order[1:-1])
         notes = [note for i in order for note in bars[i]]
         if control == "notes":
             notes = [notes[i] for i in rng.permutation(len(notes))]
