@@ -35,6 +35,7 @@ class Transformer:
         import torch
 
         torch.manual_seed(self.seed)
+        torch.set_float32_matmul_precision("high")
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         (x,) = data.train
         cut = len(x) * 9 // 10
