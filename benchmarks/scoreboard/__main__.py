@@ -19,10 +19,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.append(str(Path(__file__).parent.parent))
 
-from study import complete, read, rewrite
+from study import DOCS, complete, fill, read, rewrite
 
 from chains import MissingData
 from frame import HERE, cases, estimators, modules, work
+from picture import draw
+from report import tables
 
 
 def main() -> None:
@@ -63,6 +65,10 @@ def main() -> None:
             continue
         print(name, end=": ", file=sys.stderr, flush=True)
         complete(path, work, wanted, asked.jobs, asked.seconds - (time.perf_counter() - began))
+    if asked.rows == HERE / "rows":
+        for name, table in tables().items():
+            fill(DOCS / "explanation" / "scoreboard.md", name, table)
+        draw()
 
 
 if __name__ == "__main__":

@@ -45,8 +45,9 @@ class Data:
 class Problem:
     """Data and what they are judged by: the ``lags`` that are right, or symbols that are held out.
 
-    ``shortest`` is the smallest lag that counts as an answer to "which lag is it?", and ``kinds``
-    has the bytes that the codes of a text stand for.
+    ``shortest`` is the smallest lag that counts as an answer to "which lag is it?", ``given`` is
+    how many symbols at the start of a held-out sequence are not counted, and ``kinds`` has the
+    bytes that the codes of a text stand for.
     """
 
     data: Data
@@ -54,6 +55,7 @@ class Problem:
     test: Codes = ()
     shortest: int = 1
     kinds: np.ndarray | None = None
+    given: int = 1
 
 
 class Estimator(Protocol):
@@ -150,7 +152,10 @@ def judge_bits(model: Estimator, problem: Problem) -> Row:
         (train,), (test,) = problem.data.train, problem.test
         return bits_row(code_lengths(model, problem.kinds[train], problem.kinds[test]))
     model.fit(problem.data)
-    row = bits_row(checked_bits(model, problem.test))
+    bits = checked_bits(model, problem.test)
+    starts = np.cumsum([0, *(len(x) - 1 for x in problem.test)])[:-1]
+    uncounted = (starts[:, None] + np.arange(problem.given - 1)).ravel()
+    row = bits_row(np.delete(bits, uncounted))
     audit(model, problem)
     return row | {"lags": [int(lag) for lag in getattr(model, "lags", list)()][:50]}
 
@@ -263,7 +268,8 @@ def cases(datasets: Iterable[str], names: Iterable[str]) -> list[Case]:
     pairs = []
     for dataset in datasets:
         module = import_module(f"datasets.{dataset}")
-        suited = [name for name in names if module.JUDGE in known[name].answers]
+        also = getattr(module, "ALSO", ())
+        suited = [one for one in names if module.JUDGE in known[one].answers or one in also]
         pairs += [
             {"dataset": dataset, "estimator": name, **case}
             for case in module.CASES

@@ -22,11 +22,11 @@ TITLE = "codons of a chloroplast"
 LICENCE = "GenBank: no restrictions; the file comes with Biopython. Nothing is shipped"
 JUDGE = "strongest"
 LETTERS = "acgt"
-BASES = 6000  # of a panel, about
 CASES = [
-    {"kind": kind, "panel": panel}
-    for kind, panels in (("coding", 11), ("other strand", 11), ("non-coding", 7))
-    for panel in range(panels)
+    {"kind": kind, "bases": bases, "panel": panel}
+    for bases, panels in ((6000, (11, 11, 7)), (23_000, (3, 3, 2)))
+    for kind, number in zip(("coding", "other strand", "non-coding"), panels, strict=True)
+    for panel in range(number)
 ]
 
 
@@ -84,9 +84,9 @@ def pieces(kind: str) -> list[str]:
     return [backwards(one) for one in drawn] if kind == "other strand" else drawn
 
 
-def load(kind: str, panel: int) -> Problem:
-    """A panel of about 6,000 bases; panels have no piece in common."""
-    of = np.cumsum([len(one) for one in pieces(kind)]) // BASES
+def load(kind: str, bases: int, panel: int) -> Problem:
+    """A panel of about so many bases; panels have no piece in common."""
+    of = np.cumsum([len(one) for one in pieces(kind)]) // bases
     train = [
         np.array([LETTERS.index(base) for base in one])
         for one, place in zip(pieces(kind), of, strict=True)

@@ -116,6 +116,23 @@ class Told:
     def fit(self, data: Data) -> None:
         """Choose as many lags as there are, or four where that is not known."""
         self.chosen = forward_stepwise(data.train, data.symbols, data.max_lag, data.number or 4)
+        self.symbols = data.symbols
+        states = data.symbols ** len(self.chosen)
+        self.counts = np.full((states, data.symbols), 0.5)
+        for x in data.train:
+            np.add.at(self.counts, (self.states(x)[1:], x[1:]), 1)
+
+    def states(self, x: np.ndarray) -> np.ndarray:
+        """The symbols at the chosen lags before each place, as one number; 0 before the start."""
+        state = np.zeros(x.size, int)
+        for lag in self.chosen:
+            state = state * self.symbols + np.r_[np.zeros(min(lag, x.size), int), x[:-lag]]
+        return state
+
+    def score(self, test) -> np.ndarray:
+        """Log-probabilities by counts of the chosen lags, with half a count for each symbol."""
+        shares = self.counts / self.counts.sum(axis=1, keepdims=True)
+        return np.concatenate([np.log(shares[self.states(x)[1:], x[1:]]) for x in test])
 
     def lags(self) -> list[int]:
         """The lags in the order in which they were chosen."""

@@ -1,0 +1,266 @@
+"""Tables of the scoreboard, from the rows that are kept."""
+
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from study import percent, read, table_of
+
+from frame import HERE
+from scb.jobs.table import wilson
+
+OURS = "scb"
+PREDICTS = "scb, beyond the recent past"
+Kept = list[tuple[dict[str, Any], dict[str, Any]]]
+
+
+class Group(NamedTuple):
+    """Cases of one data set that are reported together."""
+
+    title: str
+    dataset: str
+    where: dict[str, Any]
+    ours: str = OURS
+
+
+LAGS = [
+    *(
+        Group(f"lags {{1, 5}} up to 100, n = {n:,}", "hdmtd_two_lags", {"n": n})
+        for n in (1000, 10_000)
+    ),
+    *(
+        Group(f"lags {{1, 15, 30}} up to 40, n = {n:,}", "hdmtd_three_lags", {"n": n})
+        for n in (1000, 10_000)
+    ),
+    *(Group(f"interleaved chains, n = {n}", "interleaved", {"n": n}) for n in (50, 100, 200, 400)),
+]
+SONGS = [
+    Group(title, "songs", {"songs": songs, "control": control})
+    for songs, of in ((1, "one song"), (20, "20 songs"))
+    for control, title in (
+        ("none", of),
+        ("bars", f"{of}, bars in random order"),
+        ("notes", f"{of}, notes in random order"),
+    )
+]
+CODONS = [
+    Group(f"{kind}, {bases:,} bases", "codons", {"kind": kind, "bases": bases})
+    for bases in (6000, 23_000)
+    for kind in ("coding", "other strand", "non-coding")
+]
+TEXTS = [
+    Group(f"{text}, {how}", dataset, {"text": text}, PREDICTS)
+    for dataset, how in (("texts", "held out"), ("texts_adaptive", "learned while reading"))
+    for text in ("alice29", "plrabn12")
+]
+BARS = {"2/4": 8, "3/4": 12, "4/4": 16, "6/8": 12, "9/8": 18}
+
+
+def kept(dataset: str, rows: Path = HERE / "rows") -> Kept:
+    """The rows of a data set."""
+    return read(rows / f"{dataset}.jsonl")
+
+
+def by_estimator(group: Group, value: Callable[[dict, dict], Any]) -> dict[str, dict[str, Any]]:
+    """Of each estimator, a value for each of its cases in the group, by the rest of the case."""
+    found: dict[str, dict[str, Any]] = {}
+    for case, row in kept(group.dataset):
+        if all(case[name] == wanted for name, wanted in group.where.items()):
+            rest = str(sorted((k, v) for k, v in case.items() if k != "estimator"))
+            found.setdefault(case["estimator"], {})[rest] = value(case, row)
+    return found
+
+
+def right(case: dict, row: dict) -> float:
+    """Whether a row is right."""
+    return float(row["right"])
+
+
+def share(values: Iterable[float]) -> str:
+    """A share with its 95 % interval."""
+    some = list(values)
+    low, high = wilson(np.array(sum(some)), np.array(len(some)))
+    return f"{percent(float(np.mean(some)), '.0f')} ({100 * low:.0f}–{100 * high:.0f})"
+
+
+def paired(one: dict[str, float], other: dict[str, float]) -> tuple[float, float]:
+    """The mean difference over the cases of both, and the half width of its 95 % interval."""
+    both = sorted(set(one) & set(other))
+    difference = np.array([one[key] - other[key] for key in both])
+    spread = difference.std(ddof=1) if len(both) > 1 else math.nan
+    return float(difference.mean()), float(1.96 * spread / math.sqrt(max(len(both), 1)))
+
+
+def verdict(difference: float, half: float, unit: str, better: int) -> str:
+    """Who wins and by how much: ``better`` is 1 where more is better, −1 where less is."""
+    words = (
+        f"{abs(difference):.3f} ± {half:.3f} {unit}" if unit else so_many_points(difference, half)
+    )
+    if abs(difference) <= half or difference == 0:
+        return f"cannot tell ({words})"
+    return f"{'scb' if difference * better > 0 else 'the other'}, by {words}"
+
+
+def so_many_points(difference: float, half: float) -> str:
+    """A difference of shares in points of a hundred."""
+    return f"{100 * abs(difference):.0f} ± {100 * half:.0f} points"
+
+
+# -------------------------------------------------------------------------------------- the tables
+
+
+TOLD = {"hdMTD FS", "mutual information, told the number", "scb, told the number", "chance"}
+
+
+def is_other(name: str) -> bool:
+    """Whether an estimator is not ours and not chance."""
+    return not name.startswith("scb") and name != "chance"
+
+
+def summary() -> list[str]:
+    """Of each problem: ours, the best other, and who wins by how much."""
+    lines = []
+    for group in (*LAGS, *SONGS, *CODONS):
+        found = by_estimator(group, right)
+        others = {name: rows for name, rows in found.items() if is_other(name)}
+        if group.dataset in ("hdmtd_two_lags", "hdmtd_three_lags", "interleaved"):
+            others = {name: rows for name, rows in others.items() if name not in TOLD}
+        if OURS not in found or not others or {"notes", "non-coding"} & {*group.where.values()}:
+            continue
+        best = max(others, key=lambda name: np.mean(list(others[name].values())))
+        gap = paired(found[OURS], others[best])
+        cells = [share(found[OURS].values()), f"{best}: {share(others[best].values())}"]
+        lines.append([group.title, "right", *cells, verdict(*gap, "", 1)])
+    for group in TEXTS:
+        found = by_estimator(group, lambda case, row: row)
+        others = {name: rows for name, rows in found.items() if is_other(name)}
+        if PREDICTS not in found or not others:
+            continue
+        best = min(others, key=lambda name: bits_of(others[name]))
+        gap = paired(blocks_of(found[PREDICTS]), blocks_of(others[best]))
+        cells = [f"{bits_of(found[PREDICTS]):.3f}", f"{best}: {bits_of(others[best]):.3f}"]
+        lines.append([group.title, "bits per letter", *cells, verdict(*gap, "bits", -1)])
+    return table_of("problem|measure|scb|best other|who wins", lines)
+
+
+def bits_of(rows: dict[str, dict]) -> float:
+    """The bits of the one row of an estimator on a text."""
+    return next(iter(rows.values()))["bits"]
+
+
+def blocks_of(rows: dict[str, dict]) -> dict[str, float]:
+    """The blocks of that row, by their number."""
+    return {f"{i:02}": bits for i, bits in enumerate(next(iter(rows.values()))["blocks"])}
+
+
+def shares(groups: list[Group], value: Callable[[dict, dict], float] = right) -> list[str]:
+    """A line for each estimator, a column for each group."""
+    found = [by_estimator(group, value) for group in groups]
+    names = list(dict.fromkeys(name for one in found for name in one))
+    lines = [
+        [name, *(share(one[name].values()) if name in one else "" for one in found)]
+        for name in sorted(names, key=order)
+    ]
+    return table_of("|".join(["estimator", *(group.title for group in groups)]), lines)
+
+
+def order(name: str) -> tuple[bool, bool, str]:
+    """Ours first, chance last."""
+    return name == "chance", not name.startswith("scb"), name
+
+
+def seconds(groups: list[Group]) -> list[str]:
+    """Median seconds of one fit."""
+    found = [by_estimator(group, lambda case, row: row["seconds"]) for group in groups]
+    names = sorted(dict.fromkeys(name for one in found for name in one), key=order)
+    lines = [
+        [
+            name,
+            *(f"{np.median(list(one[name].values())):.3f}" if name in one else "" for one in found),
+        ]
+        for name in names
+    ]
+    return table_of(
+        "|".join(["seconds per fit, median", *(group.title for group in groups)]), lines
+    )
+
+
+def whole_bars(case: dict, row: dict) -> float:
+    """Whether the answer is a whole number of bars."""
+    return float(row["answer"] is not None and row["answer"] % BARS[case["metre"]] == 0)
+
+
+def named(case: dict, row: dict) -> float:
+    """Whether any lag was named as an answer."""
+    return float(row["answer"] is not None)
+
+
+def texts() -> list[str]:
+    """Bits of each estimator on each text, with the difference to ours."""
+    found = [by_estimator(group, lambda case, row: row) for group in TEXTS]
+    names = list(dict.fromkeys(name for one in found for name in one))
+    lines = []
+    for name in names:
+        cells = []
+        for one in found:
+            if name not in one:
+                cells.append("")
+                continue
+            gap, half = (
+                paired(blocks_of(one[name]), blocks_of(one[PREDICTS]))
+                if PREDICTS in one
+                else (math.nan, math.nan)
+            )
+            beside = "" if name == PREDICTS else f" ({gap:+.3f} ± {half:.3f})"
+            cells.append(f"{bits_of(one[name]):.3f}{beside}")
+        first = next((bits_of(one[name]) for one in found if name in one), math.inf)
+        lines.append((first, [f"**{name}**" if name == PREDICTS else name, *cells]))
+    headings = "|".join(
+        ["bits per letter (difference to the bold line)", *(group.title for group in TEXTS)]
+    )
+    return table_of(headings, [line for _, line in sorted(lines, key=lambda line: line[0])])
+
+
+def versions() -> list[str]:
+    """What made the rows."""
+    found: dict[str, set[str]] = {}
+    for path in sorted((HERE / "rows").glob("*.jsonl")):
+        for case, row in read(path):
+            if row.get("version"):
+                found.setdefault(row["version"], set()).add(case["estimator"])
+    return table_of(
+        "made with|estimators",
+        [[v, ", ".join(sorted(names, key=order))] for v, names in sorted(found.items())],
+    )
+
+
+def tables() -> dict[str, list[str]]:
+    """All tables of the page, by their names on it."""
+    hdmtd = LAGS[:4]
+    return {
+        "summary": summary(),
+        "hdmtd": shares(hdmtd),
+        "hdmtd seconds": seconds(hdmtd),
+        "interleaved": shares(LAGS[4:]),
+        "songs": shares(SONGS),
+        "songs whole bars": shares(SONGS, whole_bars),
+        "codons": shares(CODONS),
+        "codons named": shares(CODONS, named),
+        "texts": texts(),
+        "brasilia": brasilia(),
+        "versions": versions(),
+    }
+
+
+def brasilia() -> list[str]:
+    """Bits of each day of the held-out year, with the lags that were found."""
+    found = by_estimator(Group("", "brasilia", {}), lambda case, row: row)
+    lines = []
+    for name in sorted(found, key=lambda one: bits_of(found[one])):
+        (row,) = found[name].values()
+        half = 1.96 * np.std(row["blocks"], ddof=1) / math.sqrt(len(row["blocks"]))
+        lags = ", ".join(str(lag) for lag in row["lags"][:8])
+        lines.append([name, f"{row['bits']:.3f} ± {half:.3f}", lags, f"{row['seconds']:.2f}"])
+    return table_of("estimator|bits per day|lags|seconds", lines)
