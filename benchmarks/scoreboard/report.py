@@ -93,56 +93,62 @@ def paired(one: dict[str, float], other: dict[str, float]) -> tuple[float, float
     return float(difference.mean()), float(1.96 * spread / math.sqrt(max(len(both), 1)))
 
 
-def verdict(difference: float, half: float, unit: str, better: int) -> str:
-    """Who wins and by how much: ``better`` is 1 where more is better, −1 where less is."""
-    words = (
-        f"{abs(difference):.3f} ± {half:.3f} {unit}" if unit else so_many_points(difference, half)
-    )
-    if abs(difference) <= half or difference == 0:
+def verdict(difference: float, half: float, better: int) -> str:
+    """Who wins and by how much: ``better`` is 1 for shares, −1 for bits, of which fewer win."""
+    if better > 0:
+        words = f"{100 * abs(difference):.0f} ± {100 * half:.0f} points"
+    else:
+        words = f"{abs(difference):.3f} ± {half:.3f} bits"
+    if not abs(difference) > half:
         return f"cannot tell ({words})"
-    return f"{'scb' if difference * better > 0 else 'the other'}, by {words}"
-
-
-def so_many_points(difference: float, half: float) -> str:
-    """A difference of shares in points of a hundred."""
-    return f"{100 * abs(difference):.0f} ± {100 * half:.0f} points"
+    return f"{'wins' if difference * better > 0 else 'loses'} by {words}"
 
 
 # -------------------------------------------------------------------------------------- the tables
 
 
-TOLD = {"hdMTD FS", "mutual information, told the number", "scb, told the number", "chance"}
-
-
-def is_other(name: str) -> bool:
-    """Whether an estimator is not ours and not chance."""
-    return not name.startswith("scb") and name != "chance"
+TOLD = {"hdMTD FS", "mutual information, told the number", "scb, told the number"}
+ASKED = ("hdmtd_two_lags", "hdmtd_three_lags", "interleaved")
 
 
 def summary() -> list[str]:
-    """Of each problem: ours, the best other, and who wins by how much."""
+    """Of each problem: ours as it comes and at its best, the best other, who wins by how much."""
     lines = []
     for group in (*LAGS, *SONGS, *CODONS):
-        found = by_estimator(group, right)
-        others = {name: rows for name, rows in found.items() if is_other(name)}
-        if group.dataset in ("hdmtd_two_lags", "hdmtd_three_lags", "interleaved"):
-            others = {name: rows for name, rows in others.items() if name not in TOLD}
-        if OURS not in found or not others or {"notes", "non-coding"} & {*group.where.values()}:
-            continue
-        best = max(others, key=lambda name: np.mean(list(others[name].values())))
-        gap = paired(found[OURS], others[best])
-        cells = [share(found[OURS].values()), f"{best}: {share(others[best].values())}"]
-        lines.append([group.title, "right", *cells, verdict(*gap, "", 1)])
+        if not {"notes", "non-coding"} & {*group.where.values()}:
+            found = by_estimator(group, right)
+            if group.dataset in ASKED:
+                found = {name: rows for name, rows in found.items() if name not in TOLD}
+            means = {name: float(np.mean(list(rows.values()))) for name, rows in found.items()}
+            texts = {name: share(rows.values()) for name, rows in found.items()}
+            lines += compared(group.title, found, means, texts, 1)
     for group in TEXTS:
-        found = by_estimator(group, lambda case, row: row)
-        others = {name: rows for name, rows in found.items() if is_other(name)}
-        if PREDICTS not in found or not others:
-            continue
-        best = min(others, key=lambda name: bits_of(others[name]))
-        gap = paired(blocks_of(found[PREDICTS]), blocks_of(others[best]))
-        cells = [f"{bits_of(found[PREDICTS]):.3f}", f"{best}: {bits_of(others[best]):.3f}"]
-        lines.append([group.title, "bits per letter", *cells, verdict(*gap, "bits", -1)])
-    return table_of("problem|measure|scb|best other|who wins", lines)
+        rows = by_estimator(group, lambda case, row: row)
+        bits = {name: bits_of(one) for name, one in rows.items()}
+        found = {name: blocks_of(one) for name, one in rows.items()}
+        texts = {name: f"{value:.3f} bits" for name, value in bits.items()}
+        lines += compared(group.title, found, bits, texts, -1)
+    headings = "problem|scb as it comes|scb's best setting|best other|as it comes against the other"
+    return table_of(f"{headings}|best setting against the other", lines)
+
+
+def compared(
+    title: str,
+    found: dict[str, dict[str, float]],
+    means: dict[str, float],
+    texts: dict[str, str],
+    better: int,
+) -> list[list[str]]:
+    """A line of the summary, or none where something is missing."""
+    ours = [name for name in found if name.startswith("scb")]
+    others = [name for name in found if name not in ours and name != "chance"]
+    if OURS not in found or not others:
+        return []
+    best = max(ours, key=lambda name: better * means[name])
+    other = max(others, key=lambda name: better * means[name])
+    verdicts = [verdict(*paired(found[name], found[other]), better) for name in (OURS, best)]
+    setting = "the same" if best == OURS else f"{best.removeprefix('scb, ')}: {texts[best]}"
+    return [[title, texts[OURS], setting, f"{other}: {texts[other]}", *verdicts]]
 
 
 def bits_of(rows: dict[str, dict]) -> float:

@@ -90,11 +90,7 @@ def bars_of(tune: str) -> tuple[str, list[Bar]] | None:
 
 def onsets(notes: Bar) -> np.ndarray:
     """Notes as symbols on the grid."""
-    x = np.zeros(sum(length for _, length in notes), int)
-    ends = np.cumsum([length for _, length in notes])
-    starts = ends - [length for _, length in notes]
-    x[starts[[begins for begins, _ in notes]]] = 1
-    return x
+    return np.array([int(begins and i == 0) for begins, length in notes for i in range(length)])
 
 
 @cache

@@ -4,6 +4,8 @@ A hidden Markov model (hmmlearn), boosted trees on lags (scikit-learn), a small 
 (PyTorch).
 """
 
+from typing import Any
+
 import numpy as np
 
 from frame import Data
@@ -53,13 +55,9 @@ class BoostedTrees:
 
         label, past = self.windows(data.train)
         self.symbols = data.symbols
+        options: Any = {"categorical_features": list(range(self.depth)), "early_stopping": True}
         self.model = HistGradientBoostingClassifier(
-            learning_rate=0.15,
-            max_iter=40,
-            categorical_features=list(range(self.depth)),
-            early_stopping=True,
-            n_iter_no_change=3,
-            random_state=0,
+            learning_rate=0.15, max_iter=40, n_iter_no_change=3, random_state=0, **options
         ).fit(past, label)
 
     def windows(self, sequences) -> tuple[np.ndarray, np.ndarray]:
