@@ -20,6 +20,7 @@ import numpy as np
 HERE = Path(__file__).parent
 BLOCKS = 20  # of a text, for standard errors
 FIRST = 2048  # symbols of a text that are learned as one goes, before the first fit
+KEPT_LAGS = 12  # of an answer, in its row
 AUDITED = 5  # places of the held-out symbols at which a distribution is summed
 Codes = Sequence[np.ndarray]
 Case = dict[str, Any]
@@ -134,7 +135,12 @@ def judge_exact(model: Estimator, problem: Problem) -> Row:
     lags = checked_lags(model, problem.data)
     missed = len(problem.lags - set(lags))
     false = len(set(lags) - problem.lags)
-    return {"lags": lags[:50], "missed": missed, "false": false, "right": missed == false == 0}
+    return {
+        "lags": lags[:KEPT_LAGS],
+        "missed": missed,
+        "false": false,
+        "right": missed == false == 0,
+    }
 
 
 def judge_strongest(model: Estimator, problem: Problem) -> Row:
@@ -142,7 +148,7 @@ def judge_strongest(model: Estimator, problem: Problem) -> Row:
     model.fit(problem.data)
     lags = checked_lags(model, problem.data)
     answer = next((lag for lag in lags if lag >= problem.shortest), None)
-    return {"lags": lags[:50], "answer": answer, "right": answer in problem.lags}
+    return {"lags": lags[:KEPT_LAGS], "answer": answer, "right": answer in problem.lags}
 
 
 def judge_bits(model: Estimator, problem: Problem) -> Row:
@@ -157,7 +163,7 @@ def judge_bits(model: Estimator, problem: Problem) -> Row:
     uncounted = (starts[:, None] + np.arange(problem.given - 1)).ravel()
     row = bits_row(np.delete(bits, uncounted))
     audit(model, problem)
-    return row | {"lags": [int(lag) for lag in getattr(model, "lags", list)()][:50]}
+    return row | {"lags": [int(lag) for lag in getattr(model, "lags", list)()][:KEPT_LAGS]}
 
 
 def judge_adaptive(model: Estimator, problem: Problem) -> Row:
