@@ -86,7 +86,7 @@ class PlainMixture(Lags):
     One matrix, the same lags after every symbol.
     """
 
-    name = "plain MTD"
+    name = "scb, plain MTD"
     answers = frozenset({"exact", "bits"})
 
     def options(self, data: Data) -> dict[str, Any]:
