@@ -17,16 +17,24 @@ def draw_shares(ax: Axes, title: str, groups: list[Group], labels: list[str]) ->
     found = [by_estimator(group, right) for group in groups]
     names = sorted({name for one in found for name in one}, key=order)[::-1]
     for i, (one, label) in enumerate(zip(found, labels, strict=True)):
-        heights = [names.index(name) + 0.16 * (len(groups) / 2 - i) for name in one]
+        heights = [names.index(name) + 0.16 * ((len(groups) - 1) / 2 - i) for name in one]
         sums = np.array([sum(rows.values()) for rows in one.values()])
         counts = np.array([len(rows) for rows in one.values()])
         low, high = wilson(sums, counts)
         ax.hlines(heights, low, high, color=COLOURS[i], linewidth=1)
         ax.plot(sums / counts, heights, MARKERS[i], color=COLOURS[i], label=label, markersize=4)
-    ax.set_yticks(range(len(names)), names)
+    name_lines(ax, names)
     ax.set_xlim(-0.03, 1.03)
     ax.set_title(title, loc="left")
     ax.legend(loc="upper center", bbox_to_anchor=(0.4, -0.1), ncols=2)
+
+
+def name_lines(ax: Axes, names: list[str]) -> None:
+    """Names of estimators beside their lines, ours bold."""
+    ax.set_yticks(range(len(names)), names)
+    for label in ax.get_yticklabels():
+        if label.get_text().startswith("scb"):
+            label.set_fontweight("bold")
 
 
 def draw_bits(ax: Axes, title: str, groups: list[Group], labels: list[str]) -> None:
@@ -47,7 +55,7 @@ def draw_bits(ax: Axes, title: str, groups: list[Group], labels: list[str]) -> N
             label=label,
             markersize=4,
         )
-    ax.set_yticks(range(len(names)), names)
+    name_lines(ax, names)
     ax.set_title(title, loc="left")
     ax.legend(loc="upper center", bbox_to_anchor=(0.4, -0.1), ncols=2)
 
@@ -76,8 +84,8 @@ def draw() -> None:
     draw_shares(
         axes[2],
         "Codons: the strongest lag is a multiple of 3",
-        CODONS,
-        [f"{group.where['kind']}, {group.where['bases']:,}" for group in CODONS],
+        CODONS[:3],
+        ["coding", "other strand", "non-coding"],
     )
     draw_bits(
         axes[3],
