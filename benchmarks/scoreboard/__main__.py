@@ -41,6 +41,7 @@ def main() -> None:
     parser.add_argument(
         "--again", nargs="*", default=[], help="estimators whose rows are made anew"
     )
+    parser.add_argument("--only", default="", help="a word of the cases to run, such as alice29")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument(
         "--seconds", type=float, default=float("inf"), help="begin nothing after so many seconds"
@@ -57,7 +58,7 @@ def main() -> None:
                 path,
                 [(case, row) for case, row in read(path) if case["estimator"] not in asked.again],
             )
-        wanted = cases([name], asked.estimators)
+        wanted = [case for case in cases([name], asked.estimators) if asked.only in str(case)]
         try:
             modules("datasets")[name].load(**modules("datasets")[name].CASES[0])
         except MissingData as missing:
