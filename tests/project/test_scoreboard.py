@@ -73,10 +73,16 @@ def test_probabilities_that_are_none_get_the_worst_score(text, score):
     assert row["error"]
 
 
-@pytest.mark.parametrize("lags", [[0], [-3], [101], [1, 1], ["x"], list(range(1, 101)), []])
-def test_lags_that_are_none_or_all_are_not_right(lags):
-    problem = hdmtd_two_lags.load(1000, 0)
-    assert not frame.judge("exact", Fixed(lags=lags), problem)["right"]
+@pytest.mark.parametrize("lags", [[0, 1, 5], [-3], [1, 5, 101], [1, 5, 5], ["x"], None])
+def test_lags_that_are_none_are_not_right_and_the_row_says_why(lags):
+    row = frame.judge("exact", Fixed(lags=lags), hdmtd_two_lags.load(1000, 0))
+    assert not row["right"]
+    assert row["error"]
+
+
+@pytest.mark.parametrize("lags", [list(range(1, 101)), [1], []])
+def test_all_lags_or_too_few_are_not_right(lags):
+    assert not frame.judge("exact", Fixed(lags=lags), hdmtd_two_lags.load(1000, 0))["right"]
 
 
 def test_the_right_lags_are_right_in_any_order_and_the_strongest_is_the_first_that_counts():
@@ -197,6 +203,15 @@ def test_the_page_shows_what_the_rows_say():
     for name, table in report.tables().items():
         assert "\n".join(table) in page, f"python benchmarks/scoreboard --tables writes the table {name} anew"
     assert report.tables()["hdmtd"] != table_of("estimator", [])
+
+
+def test_forward_stepwise_selection_chose_what_hdmtd_published():
+    rows = report.kept("published")
+    ours = [row for case, row in rows if case["estimator"] == "hdMTD FS"]
+    package = [row for case, row in rows if case["estimator"] == "hdMTD in R"]
+    assert sum(row["same"] for row in ours) == sum(row["samples"] for row in ours) == 700
+    assert package
+    assert all(row["same"] for row in package)
 
 
 def test_every_row_belongs_to_a_case_and_says_what_made_it():
