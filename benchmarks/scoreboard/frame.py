@@ -228,8 +228,8 @@ def audit(model: Estimator, problem: Problem) -> None:
     for place in places.tolist():
         past = longest[max(0, place - 4 * problem.data.max_lag) : place]
         variants = [np.append(past, symbol) for symbol in range(problem.data.symbols)]
-        last = [float(np.asarray(model.score([one]))[-1]) for one in variants]
-        if (total := float(np.exp(last).sum())) > 1 + 1e-6:
+        scores = np.asarray(model.score(variants)).reshape(problem.data.symbols, past.size)
+        if (total := float(np.exp(scores[:, -1]).sum())) > 1 + 1e-6:
             raise Nonsense(f"the probabilities of all symbols sum to {total:.3g}")
 
 
