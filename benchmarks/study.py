@@ -6,6 +6,7 @@ cut off goes on where it was. A table on a page stands between ``<!-- table NAME
 
 import argparse
 import json
+import math
 import os
 import re
 import sys
@@ -37,8 +38,13 @@ def read(path: Path) -> list[tuple[Case, Row]]:
     return found
 
 
-def complete(path: Path, work: Callable[[Case], Row], cases: Sequence[Case], jobs: int, seconds: float = np.inf) -> None:
-    """Run the cases that are missing in a file, and say how far it is. After so many seconds no further case is begun."""
+def rewrite(path: Path, rows: Sequence[tuple[Case, Row]]) -> None:
+    """Put these cases with their rows into a file, in the place of all that is there."""
+    path.write_text("".join(json.dumps([case, row]) + "\n" for case, row in rows))
+
+
+def complete(path: Path, work: Callable[[Case], Row], cases: Sequence[Case], jobs: int, seconds: float = math.inf) -> None:
+    """Run the cases that are missing in a file, and say how far it is; after so many seconds, begin no more of them."""
     done = {_key(case) for case, _ in read(path)}
     missing = [case for case in cases if _key(case) not in done]
     print(f"{len(missing)} of {len(cases)} cases are to be run", file=sys.stderr, flush=True)
@@ -48,8 +54,6 @@ def complete(path: Path, work: Callable[[Case], Row], cases: Sequence[Case], job
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool, path.open("a") as file:
         futures = {pool.submit(work, case): case for case in missing}
         for number, future in enumerate(as_completed(futures), start=1):
-            if time.perf_counter() - began > seconds:
-                pool.shutdown(wait=False, cancel_futures=True)
             if future.cancelled():
                 continue
             try:
@@ -59,6 +63,8 @@ def complete(path: Path, work: Callable[[Case], Row], cases: Sequence[Case], job
                 continue
             print(json.dumps([futures[future], row]), file=file, flush=True)
             left = (time.perf_counter() - began) / number * (len(missing) - number) / 60
+            if time.perf_counter() - began > seconds:
+                pool.shutdown(wait=False, cancel_futures=True)
             print(f"\r{number} of {len(missing)}, about {left:.0f} minutes left ", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
 

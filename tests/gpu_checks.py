@@ -26,7 +26,7 @@ from scb.training.stages import Stage
 KEY = np.uint64(0x0123_4567_89AB_CDEF)
 SIZES = [(2, 5000), (3, 5000), (4, 5000), (10, 5000), (20, 5000), (50, 5000), (100, 100_000), (500, 100_000)]
 KEPT = Path(__file__).parents[1] / "benchmarks" / "gpu" / "checks.jsonl"
-KINDS = {"tokens", "gradients", "run", "jobs", "killed"}
+KINDS = {"tokens", "gradients", "run", "side by side", "jobs", "killed"}
 
 
 @pytest.fixture(scope="module")
