@@ -261,7 +261,10 @@ class Selection:
         """Maximum likelihood at the current positions, close enough to decide on them; the mixture
         moves there.
         """
-        fit = maximise(rows, self.mixture.lifted(), **self.policy.fit_options)
+        options = self.policy.fit_options
+        if TUNING.many_symbols < self.mixture.N:
+            options = {"tolerance": TUNING.close, "stall": TUNING.close}
+        fit = maximise(rows, self.mixture.lifted(), **options)
         self.mixture = fit.mixture
         return fit
 
