@@ -157,9 +157,6 @@ class Selection:
             if self.policy.no_signal(self.data, rows, fit, not weak):
                 weak = self.all_slots()
                 silent += bool(weak)
-            if silent == TUNING.silent_rounds:
-                self.remove(weak)
-                return True
             if not weak and turn < TUNING.growing_rounds:
                 barred = [pair for pair, times in pruned.items() if times > 1]
                 pairs, matrices = self.policy.candidates(self, rows, fit, barred)
@@ -176,6 +173,8 @@ class Selection:
                 return True
             pruned.update(self.pairs(weak))
             self.remove(weak)
+            if silent == TUNING.silent_rounds:
+                return True
         return False
 
     def weak(self, removals: list[Removal]) -> list[Slot]:
