@@ -22,6 +22,7 @@ from scb.mixture.arrays import Flags
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
 from scb.mixture.executors import added
+from scb.mixture.lag_costs import Prices, matrix_costs, weight_costs
 from scb.mixture.model import Mixture, quotient, rounded, smoothed_columns
 from scb.mixture.partition import Partition
 from scb.mixture.price import column_prices
@@ -36,49 +37,6 @@ Tables = tuple[Array, Array]
 def is_current(data: Data, t: int) -> bool:
     """Whether position t is the current symbol, where windows end with it and it is the state."""
     return data.K > 1 and t == data.T - 1
-
-
-def weight_costs(data: Data, states: list[int]) -> Array:
-    """(T,): what twice the log-likelihood ratio of each position must reach in these states where
-    its matrix is known: a weight for each, and the choice of the position.
-    """
-    return np.log(np.maximum(data.present[states], 2)).sum(axis=0) + _choice(data)
-
-
-def matrix_costs(data: Data, states: list[int], prices: Array) -> Array:
-    """(T,): the same where its matrix is not known, and costs ``prices`` (T,) in nats; a weight of
-    one state may as well stand in the matrix.
-    """
-    one_weight = np.log(np.maximum(data.present[states], 2).sum(axis=0))
-    return weight_costs(data, states) - one_weight + 2 * prices
-
-
-def _choice(data: Data) -> float:
-    """What the choice of a position costs."""
-    return 2 * np.log(data.K * data.T)
-
-
-class Prices:
-    """What the matrices of a mixture cost at their expected labels, in nats."""
-
-    def __init__(self, data: Data, rows: Rows, at: Mixture) -> None:
-        self.data = data
-        self.at = at
-        self.counts = at.P * rows.total(RowTable.evaluate, at).P
-        priced = (
-            column_prices(self.counts[:, at.place(t)], data.label_distribution)
-            for t in at.owners or ()
-        )
-        self.columns = np.concatenate([np.zeros(0), *priced])
-
-    def current(self, k: int) -> float:
-        """What the current symbol costs in state k, twice: a column, and its choice."""
-        return 2 * float(self.columns[self.at.place(self.data.T - 1)][k]) + _choice(self.data)
-
-    def matrix(self, t: int, states: list[int]) -> float:
-        """What position t costs in all states that attend to it, twice, with its matrix."""
-        price = self.columns[self.at.place(t)].sum()
-        return float(matrix_costs(self.data, states, np.array(price))[t])
 
 
 def removals(search: Selection, rows: Rows) -> list[Removal]:

@@ -59,7 +59,8 @@ class Policy(NamedTuple):
     no_signal: Callable[[Data, Rows, Fit, bool], bool]
     # Up to so many times its cost, a removal is in doubt
     near_cost: float
-    fit: Callable[[Rows, Mixture], Fit]  # between which the search decides
+    # (rows, start, options of ``maximise``): between which the search decides
+    fit: Callable[..., Fit]
 
 
 @dataclass
@@ -159,9 +160,6 @@ class Selection:
             if self.policy.no_signal(self.data, rows, fit, not weak):
                 weak = self.all_slots()
                 silent += bool(weak)
-            if silent == TUNING.silent_rounds:
-                self.remove(weak)
-                return True
             if not weak and turn < TUNING.growing_rounds:
                 barred = [pair for pair, times in pruned.items() if times > 1]
                 pairs, matrices = self.policy.candidates(self, rows, fit, barred)
@@ -178,6 +176,8 @@ class Selection:
                 return True
             pruned.update(self.pairs(weak))
             self.remove(weak)
+            if silent == TUNING.silent_rounds:
+                return True
         return False
 
     def weak(self, removals: list[Removal]) -> list[Slot]:
@@ -263,7 +263,9 @@ class Selection:
         """Maximum likelihood at the current positions, close enough to decide on them; the mixture
         moves there.
         """
-        fit = self.policy.fit(rows, self.mixture.lifted())
+        many = TUNING.many_symbols < self.mixture.N
+        options = {"tolerance": TUNING.close, "stall": TUNING.close} if many else {}
+        fit = self.policy.fit(rows, self.mixture.lifted(), **options)
         self.mixture = fit.mixture
         return fit
 

@@ -88,8 +88,11 @@ class Tuning:
     # with the samples of a state, at most.
     false_position: float = 0.05
     false_position_samples: float = 5.0
-    # Nats that a fit between two decisions may leave open.
+    # Nats that a fit between two decisions may leave open, and the number of symbols beyond which
+    # it ends where a few steps gain less: positions are then worth hundreds of nats, and steps take
+    # long.
     close: float = 0.1
+    many_symbols: int = 50
     # Rounds of the search, and those in which it may still grow; later ones only prune.
     rounds: int = 80
     growing_rounds: int = 40

@@ -2,7 +2,9 @@
 another model, the evidence for each lag, and how often it is found again in halves of the data.
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal
@@ -13,7 +15,7 @@ from scipy.sparse import csr_array
 
 from scb.arrays import Array
 from scb.inputs import InputError, boolean, integer, number, one_of
-from scb.mixture.data import Data
+from scb.mixture.data import Data, Here
 from scb.mixture.evidence import PendingEvidence
 from scb.mixture.fit import Estimate, fit_mixture
 from scb.mixture.model import Initial
@@ -341,13 +343,17 @@ def found_again(
     windows = data if background is None else background.cross_fitted(data)
     rng = generator(seed)
     positions = model.max_lag - 1 - model.attention.indices
-    times = np.zeros(positions.size)
     blocks = min(100, data.n)
-    for pair in range(halves // 2):
-        first = rng.permutation(blocks) < blocks // 2
-        for turn, chosen in enumerate((first, ~first)):
-            if progress is not None:
-                progress(2 * pair + turn + 1, halves)
-            support = fit_mixture(windows.of_groups(chosen), matrices=model.transition).support
-            times += [t in support[k] for k, t in zip(model.rows, positions, strict=True)]
-    return times / halves
+    firsts = [rng.permutation(blocks) < blocks // 2 for _ in range(halves // 2)]
+    chosen = [half for first in firsts for half in (first, ~first)]
+
+    def found(turn: int) -> list[bool]:
+        if progress is not None:
+            progress(turn + 1, halves)
+        support = fit_mixture(windows.of_groups(chosen[turn]), matrices=model.transition).support
+        return [t in support[k] for k, t in zip(model.rows, positions, strict=True)]
+
+    # Kernels release Python's lock, so that halves are fitted side by side
+    here = isinstance(data.executor, Here)
+    with ThreadPoolExecutor(min(halves, os.cpu_count() or 1) if here else 1) as pool:
+        return np.mean(list(pool.map(found, range(halves))), axis=0)
