@@ -73,6 +73,7 @@ def fit_mixture(
     initial: Initial | None = None,
     known: Initial | None = None,  # matrices to start from, and nothing else
     progress: Progress | None = None,  # is called after every round of the search
+    stoppable: bool = False,  # whether an interrupt ends the search, with what it has so far
 ) -> Estimate:
     """Find the positions that matter, then estimate by maximum likelihood."""
     per_lag = matrices == "per_lag"
@@ -89,7 +90,7 @@ def fit_mixture(
     current_is_state = per_lag and data.K > 1
     if current_is_state:
         add_current(search)
-    settled = search.settle(progress)
+    settled = search.settle_or_stop(progress) if stoppable else search.settle(progress)
     if current_is_state:
         remove_current(search)
     if number is not None:

@@ -17,7 +17,7 @@ def warn_of_symbols(classes: Classes, n: int) -> None:
             " scb.read_sequences (--bins 5) makes 5 kinds of them",
             stacklevel=3,
         )
-    elif classes.dtype.kind == "U" and 2 * kinds > n and min(map(len, classes.tolist())) > 1:
+    elif classes.dtype.kind == "U" and 4 * kinds > 3 * n and min(map(len, classes.tolist())) > 1:
         warnings.warn(
             f"{kinds:,} of the {n:,} strings in X are different, and each counts as one symbol: for"
             " their characters give [list(x) for x in X], for their words [x.split() for x in X]",

@@ -20,6 +20,7 @@ from scb.mixture.model import Initial
 from scb.mixture.select import Progress
 from scb.sequences.baselines.background import ModelBackground, RecentBackground, WindowBackground
 from scb.sequences.lag_model import SHARED, FitFacts, LagModel
+from scb.sequences.patience import warn_if_long
 from scb.sequences.tables import Classes
 from scb.task.task import generator
 
@@ -103,7 +104,9 @@ def fit_lags(
         options["number"] = int(settings.lags)
     elif not settings.selects_lags:
         options["positions"] = data.T - np.unique(np.asarray(settings.lags, dtype=np.intp))[::-1]
-    estimates = {kind: fit_mixture(windows, matrices=kind, **options) for kind in kinds}
+    fits = {kind: partial(fit_mixture, matrices=kind, **options) for kind in kinds}
+    long = warn_if_long(windows, [partial(fit, progress=None) for fit in fits.values()])
+    estimates = {kind: fit(windows, stoppable=long) for kind, fit in fits.items()}
     criterion = {
         kind: float(np.log(data.n) * one.parameters - 2 * one.loglik)
         for kind, one in estimates.items()
