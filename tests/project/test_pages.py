@@ -5,6 +5,8 @@ import re
 from contextlib import redirect_stdout
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
@@ -26,8 +28,9 @@ def test_the_five_lines_on_the_page_of_commands_print_the_run_below_them():
     assert printed(code) in blocks(page, "text")
 
 
-def test_the_summary_that_is_explained_is_that_of_the_example():
-    page = DOCS / "howto" / "read-the-summary.md"
+@pytest.mark.parametrize("name", ["read-the-summary", "read-your-data"])
+def test_the_example_of_a_page_prints_what_is_shown(name):
+    page = DOCS / "howto" / f"{name}.md"
     (code,) = blocks(page, "python")
     assert printed(code) in blocks(page, "text")
 

@@ -2,6 +2,7 @@
 
 import shlex
 from inspect import signature
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from scb.sequences.analysis import Analysis
     from scb.sequences.estimator import SparseContextualBigram
     from scb.sequences.fit_folder import SavedFit
+    from scb.sequences.tables import Sequences
 
 
 def fit(
@@ -31,6 +33,10 @@ def fit(
     by: Literal["char", "word", "line"] = "char",
     sep: str | None = None,
     top: int | None = None,
+    kind: Literal["csv", "tsv", "parquet", "jsonl", "json", "fasta", "text"] | None = None,
+    header: bool | None = None,
+    gap: str | None = None,
+    bins: int | None = None,
     max_lag: int = 20,
     transition: Literal["auto", "shared", "per_lag"] = "auto",
     context: bool = True,
@@ -68,11 +74,14 @@ def fit(
     - Text by character, or by word: scb fit poem.txt --max-lag 40; scb fit poem.txt --by word --top
       200
 
+    - FASTA, compressed or not; characters of each line; from another command: scb fit reads.fa.gz;
+      scb fit reads.txt --sep ""; zcat log.gz | scb fit - --by line
+
     Afterwards: runs/fit/report.html in a browser; scb show runs/fit; scb sample runs/fit
 
     Args:
-        file: CSV, TSV, Parquet or JSON lines file with a column of symbols; any other file is read
-            as text. Empty cells are gaps.
+        file: CSV, TSV, Parquet or JSON lines file with a column of symbols, or FASTA; any other
+            file is read as text, and '-' is standard input. Empty cells are gaps.
         column: Column of the symbols, needed if there is more than one candidate. If its cells are
             lists, each is a sequence.
         group: Column that tells which sequence a row belongs to.
@@ -80,8 +89,14 @@ def fit(
             keep the order of the file.
         by: What counts as a symbol in a text.
         sep: Separator of the columns of a .csv file, or of the symbols of a text; each line of the
-            text is then a sequence.
+            text is then a sequence. With an empty one its symbols are characters.
         top: Number of most common symbols to keep; all others are replaced by '<other>'.
+        kind: What the file is. By default its ending tells; .gz may follow it.
+        header: Whether the first row of a .csv file has the names of the columns. By default it
+            does unless it looks like the rows below it.
+        gap: Longest pause in the column ORDER within a sequence, a number or a time such as 30min;
+            after a longer one a new sequence begins.
+        bins: Number of bins for symbols that are numbers, cut at quantiles.
         max_lag: Longest lag that may matter.
         transition: 'shared' is one matrix for all lags, 'per_lag' one for each; 'auto' leaves it to
             held-out blocks of the data.
@@ -105,7 +120,7 @@ def fit(
     from scb.sequences.analysis import analyse
     from scb.sequences.estimator import SparseContextualBigram
     from scb.sequences.fit_folder import LAGS, MODEL, PICTURES, REPORT, SUMMARY, write_fit
-    from scb.sequences.input_formats import TABLES, read_sequences
+    from scb.sequences.input_formats import read_sequences
 
     command = _command(locals())
     if not 0 <= split < 1:
@@ -117,9 +132,21 @@ def fit(
         lags=_lags(lags),
         background=background,
     )
-    source = read_sequences(file, column=column, group=group, order=order, by=by, sep=sep, top=top)
-    characters = file.suffix.lower() not in TABLES and by == "char" and sep is None
+    source = read_sequences(
+        file,
+        column=column,
+        group=group,
+        order=order,
+        by=by,
+        sep=sep,
+        top=top,
+        kind=kind,
+        header=header,
+        gap=gap,
+        bins=bins,
+    )
     console = terminal(stderr=json)
+    _print_reading(terminal(stderr=True), source)
     with opened(out, "writing a fit", lock=lock, overwrite=overwrite, inputs=(file,)) as folder:
         folder.claim(MODEL, SUMMARY, LAGS, *PICTURES, REPORT)
         with steps("looking for lags …") as say:
@@ -132,7 +159,7 @@ def fit(
                 name=file.name,
                 progress=say,
             )
-        write_fit(folder, analysis, "" if characters else " ")
+        write_fit(folder, analysis, source.separator)
         print_fit(console, analysis)
         for line in (*analysis.failures, *analysis.about):
             console.print(line)
@@ -140,6 +167,13 @@ def fit(
         _write_report(console, analysis, folder, command)
     if json:
         print_fit_json(analysis, out, *analysis.failures)
+
+
+def _print_reading(console: Console, source: "Sequences") -> None:
+    """Say how the data were read, with the first symbols, before anything is computed."""
+    first = ", ".join(map(repr, islice((x for sequence in source for x in sequence), 10)))
+    console.print(f"read {source.said}")
+    console.print(f"it begins with {first}")
 
 
 def _command(options: dict[str, Any]) -> str:

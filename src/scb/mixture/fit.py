@@ -85,6 +85,7 @@ def fit_mixture(
     # Matrices are shrunk where that is worth more than so many labels for each column; never if None
     shrink: float | None = None,
     progress: Progress | None = None,  # is called after every round of the search
+    stoppable: bool = False,  # whether an interrupt ends the search, with what it has so far
 ) -> Estimate:
     """Find the positions that matter, then estimate by maximum likelihood."""
     per_lag = matrices == "per_lag"
@@ -102,7 +103,10 @@ def fit_mixture(
     if current_is_state:
         for search in searches:
             add_current(search)
-    settled = [search.settle(progress) for search in searches]
+    settled = [
+        search.settle_or_stop(progress) if stoppable else search.settle(progress)
+        for search in searches
+    ]
     best = _best(searches)
     search = searches[best]
     if current_is_state:

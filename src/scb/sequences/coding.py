@@ -14,8 +14,9 @@ from scb.mixture.data import Data, Here, is_dask
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.samples_in import PARTITION, source_of
 from scb.mixture.windows import label_block, of_each, symbol_counts
+from scb.sequences.doubts import warn_of_symbols
 from scb.sequences.symbols import as_sequences, checked_classes, factorise, recoded
-from scb.sequences.tables import Classes, Codes
+from scb.sequences.tables import Classes, Codes, Sequences
 
 
 def windows_of_codes(
@@ -54,6 +55,8 @@ def windows_of_symbols(
     summaries = executor.results(executor.map(_Coded.summary, zip(coded, strict=True)))
     symbols, shortest, longest, many = zip(*summaries, strict=True)
     classes = checked_classes(united_classes(symbols))
+    if isinstance(X, Sequences):
+        warn_of_symbols(classes, sum(X.lengths))
     held = executor.map(_windows, zip(coded, strict=True), classes, max_lag, context)
     counts = executor.total(executor.map(itemgetter(1), zip(held, strict=True)))
     partitions = executor.map(PARTITION, zip(held, strict=True))

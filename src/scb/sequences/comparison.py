@@ -10,8 +10,10 @@ import numpy as np
 
 from scb.arrays import Array
 from scb.inputs import InputError
+from scb.sequences.baselines.scoring import baseline_scorers
 from scb.sequences.estimator import SparseContextualBigram
 from scb.sequences.summary import text_table
+from scb.sequences.symbols import as_sequences
 from scb.sequences.tables import Arrays
 
 OWN = "this model"
@@ -170,7 +172,11 @@ class Comparison(ModelTable):
 
 
 def compare(
-    models: Mapping[str, SparseContextualBigram], X: Any, *, lengths: Any = None
+    models: Mapping[str, SparseContextualBigram],
+    X: Any,
+    *,
+    lengths: Any = None,
+    train: Any = None,
 ) -> Comparison:
     """Compare how well fitted models predict the same symbols.
 
@@ -184,6 +190,10 @@ def compare(
         One sequence of symbols or several, in any form that ``fit`` accepts.
     lengths : list of int, optional
         The lengths of the sequences, if X is several sequences one after the other.
+    train : sequences, optional
+        The data that the models were fitted to. If they are given, n-grams, a context tree and
+        prediction by partial matching (PPM) are fitted to them and compared, too. Their BIC and
+        number of parameters are NaN.
 
     Returns
     -------
@@ -207,6 +217,8 @@ def compare(
          model    bits  difference   error      bic  lags  parameters
       this one  0.4807     +0.0000  0.0000    707.2     3           6
     no context  0.7589     +0.2782  0.0233  1,099.4     2           7
+    >>> scb.compare(models, test, train=train).columns["model"][:3]
+    array(['this one', 'no context', 'bigram'], dtype='<U34')
     """
     if not isinstance(models, Mapping) or not models:
         raise InputError(
@@ -218,24 +230,41 @@ def compare(
                 f"models[{name!r}] is of type {type(model).__name__}: it must be a"
                 " SparseContextualBigram"
             )
-    bits = {
-        name: -model.log_likelihoods(X, lengths=lengths) / np.log(2)
-        for name, model in models.items()
-    }
-    if len({one.size for one in bits.values()}) > 1:
+    X = as_sequences(X, lengths)
+    bits = {name: -model.log_likelihoods(X) / np.log(2) for name, model in models.items()}
+    predicted = [~np.isnan(one) for one in bits.values()]
+    if not all(np.array_equal(predicted[0], other) for other in predicted):
         raise InputError(
             "the models do not predict the same symbols: have they the same classes and"
             " handle_unknown?"
         )
-    order = sorted(bits, key=lambda name: float(bits[name].mean()))
-    rows = [
-        {
-            "model": name,
-            **score,
-            "bic": models[name].bic(X, lengths=lengths),
-            "lags": int(models[name].attention_.nnz),
-            "parameters": models[name].n_parameters_,
+    bits = {name: one[predicted[0]] for name, one in bits.items()}
+    facts: dict[str, dict[str, Any]] = {
+        name: {
+            "bic": model.bic(X),
+            "lags": int(model.attention_.nnz),
+            "parameters": model.n_parameters_,
         }
-        for name, score in zip(order, beside_best([bits[name] for name in order]), strict=True)
+        for name, model in models.items()
+    }
+    if train is not None:
+        (model, *_) = models.values()
+        for name, nats in _baselines(model, train, X).items():
+            bits[name] = -nats / np.log(2)
+            facts[name] = {"bic": np.nan, "lags": 0, "parameters": np.nan}
+    order = sorted(bits, key=lambda name: float(bits[name].mean()))
+    scores = beside_best([bits[name] for name in order])
+    rows = [
+        {"model": name, **score, **facts[name]} for name, score in zip(order, scores, strict=True)
     ]
     return Comparison(as_columns(rows))
+
+
+def _baselines(model: SparseContextualBigram, train: Any, test: Any) -> dict[str, Array]:
+    """By name, the log-likelihood of each predicted symbol of ``test``, in nats, under n-grams, a
+    context tree and PPM that were fitted to the symbols of ``train``.
+    """
+    fitted, _ = model._codes(train, None)
+    unseen, _ = model._codes(test, None)
+    scorers = baseline_scorers(fitted, unseen, len(model.classes_))
+    return {name: nats for scorer in scorers.values() for name, nats in scorer().items()}

@@ -150,7 +150,7 @@ class SparseContextualBigram(LagPredictor):
     information criteria:
 
     >>> round(model.score(x), 3), round(model.perplexity(x), 2), model.log_likelihoods(x).shape
-    (-0.303, 1.35, (2999,))
+    (-0.303, 1.35, (3000,))
     >>> round(model.bic(x)), round(model.aic(x))
     (1868, 1832)
 
@@ -287,6 +287,12 @@ class SparseContextualBigram(LagPredictor):
         if is_dask(X):
             raise InputError("X is a collection of Dask: fit takes all of it at once")
         if self._kept is None:
+            if hasattr(self, "_fitted"):
+                raise InputError(
+                    "this model was fitted by fit, which keeps no data to go on from: give all data"
+                    " to partial_fit of a new model, or start a new fit from it with fit(X,"
+                    " init=model)"
+                )
             self._kept = KeptSymbols(settings.max_lag, memory)
         if X is not None:
             self._kept.take(as_sequences(X, lengths), settings.max_lag, memory)

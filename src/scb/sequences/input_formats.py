@@ -1,5 +1,5 @@
-"""Sequences from files and data frames: CSV, TSV, Parquet, JSON lines, and text by character, word,
-line or separator.
+"""Sequences from files and data frames: CSV, TSV, Parquet, JSON lines, FASTA, and text by
+character, word, line or separator.
 
 The ending of a file tells its kind; a file with an unknown ending is text. The result says how the
 file was read.
@@ -7,23 +7,20 @@ file was read.
 
 import json
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, get_args
+from typing import Any, BinaryIO, get_args
 
 from scb.extras import wanted_for
-from scb.files import open_regular
 from scb.inputs import InputError, coerced, file_path, integer, one_of, unreadable
+from scb.sequences.binning import binned
+from scb.sequences.csv_tables import read_csv
+from scb.sequences.file_kinds import TABLES, Kind, kind_of, opened_bytes
 from scb.sequences.tables import ColumnRoles, Sequences, as_arrow, is_table, sequences_in
+from scb.sequences.texts import By, read_fasta, read_text, unescaped
 
-By = Literal["char", "word", "line"]
 OTHER = "<other>"
-# Cells of a text table that are missing
-NULLS = ["", "NA", "NaN", "nan", "null"]
-JSON = (".jsonl", ".ndjson", ".json")
-# The endings of files that are tables; all others are text
-TABLES = (".csv", ".tsv", ".parquet", ".pq", *JSON)
 
 
 def read_sequences(
@@ -35,6 +32,10 @@ def read_sequences(
     by: By = "char",
     sep: str | None = None,
     top: int | None = None,
+    kind: Kind | None = None,
+    header: bool | None = None,
+    gap: float | str | None = None,
+    bins: int | None = None,
 ) -> Sequences:
     r"""Read sequences of symbols from a file or a data frame.
 
@@ -43,9 +44,10 @@ def read_sequences(
     Parameters
     ----------
     source : str, path or data frame
-        A file, or a data frame of pandas, polars or Arrow. Files whose names end in .csv, .tsv,
-        .parquet, .jsonl or .json are tables; all others are text. In a .jsonl file, each line may
-        also be an array, which is a sequence, or a single symbol.
+        A file, "-" for standard input, or a data frame of pandas, polars or Arrow. Files whose
+        names end in .csv, .tsv, .parquet, .jsonl or .json are tables, those in .fasta, .fa, .fna
+        or .faa are FASTA; all others are text. Any of them may be compressed by gzip. In a .jsonl
+        file, each line may also be an array, which is a sequence, or a single symbol.
     column : str, optional
         The column of a table that holds the symbols. If its cells are lists, each cell is a
         sequence.
@@ -53,15 +55,27 @@ def read_sequences(
         The column that tells which sequence a row belongs to.
     order : str, optional
         The column by which the rows of each sequence are sorted. By default they keep the order of
-        the table.
+        the table. Numbers in a text count as numbers: 2 comes before 10.
     by : {"char", "word", "line"}, default "char"
         What counts as a symbol in a text: each character, each word or each line.
     sep : str, optional
-        The separator of the columns of a .csv or .tsv file. For a text, the separator of symbols;
-        each line is then a sequence.
+        The separator of the columns of a .csv or .tsv file; by default a comma, semicolon, tab or
+        bar, whichever cuts all rows alike. For a text, the separator of symbols; each line is then
+        a sequence. With an empty separator its symbols are characters.
     top : int, optional
         The number of most common symbols to keep; all others are replaced by ``"<other>"``. By
         default all are kept.
+    kind : {"csv", "tsv", "parquet", "jsonl", "json", "fasta", "text"}, optional
+        What the file is. By default its ending tells.
+    header : bool, optional
+        Whether the first row of a .csv or .tsv file has the names of the columns. By default it
+        does unless it looks like the rows below it. Columns without names are "1", "2", and so on.
+    gap : float or str, optional
+        The longest pause in the column ``order`` within a sequence; after a longer one a new
+        sequence begins. Between times it is a text such as "45s", "30min", "2h" or "1d".
+    bins : int, optional
+        The number of bins for symbols that are numbers. Bins are cut at quantiles, so that each
+        holds about as many symbols, and a number is replaced by the median of its bin.
 
     Returns
     -------
@@ -86,73 +100,99 @@ def read_sequences(
     'text as one sequence of words'
     """
     one_of("by", by, get_args(By))
+    one_of("kind", kind, (None, *get_args(Kind)))
     roles = ColumnRoles(column, group, order)
     for name, value in {**roles._asdict(), "sep": sep}.items():
         coerced(name, value, str | None)
+    coerced("header", header, bool | None)
     if top is not None:
         integer("top", top, low=1)
     if is_table(source):
-        sequences = sequences_in(as_arrow(source), roles)
+        sequences = sequences_in(as_arrow(source), roles, gap)
     else:
-        sequences = _from_file(file_path("source", source), roles, by, sep)
+        path = file_path("source", source)
+        sequences = _File(path, kind or kind_of(path), roles, by, sep, header, gap).read()
+    if bins is not None:
+        sequences = binned(sequences, integer("bins", bins, low=2))
     return sequences if top is None else _most_common(sequences, top)
 
 
-def _from_file(path: Path, roles: ColumnRoles, by: By, sep: str | None) -> Sequences:
-    ending = path.suffix.lower()
-    asked = [name for name, value in roles._asdict().items() if value is not None]
-    if ending not in TABLES and asked:
-        raise InputError(
-            f"{asked[0]!r} is for tables, and {path} is read as text: .csv, .tsv, .parquet and"
-            " .jsonl are tables"
-        )
-    if sep is not None and ending in TABLES and ending not in (".csv", ".tsv"):
-        raise InputError(f"'sep' is for text and .csv, and {path} is neither")
-    with open_regular(path) as file:
-        try:
-            if ending not in TABLES:
-                return _text(file, by, sep)
-            read = _json_lines(file, ending) if ending in JSON else _arrow_table(file, ending, sep)
-            if not isinstance(read, Sequences):
-                return sequences_in(read, roles)
-            if asked:
-                raise InputError(f"{asked[0]!r}: its lines are not objects with columns")
-            return read
-        except ValueError as error:
-            raise InputError(f"{path}: {unreadable(error)}") from None
+@dataclass(frozen=True)
+class _File:
+    """A file, and how it is to be read."""
+
+    path: Path
+    kind: Kind
+    roles: ColumnRoles
+    by: By
+    sep: str | None
+    header: bool | None
+    gap: float | str | None
+
+    def read(self) -> Sequences:
+        """The sequences in it."""
+        self._check_options()
+        with opened_bytes(self.path) as file:
+            try:
+                return self._read(file)
+            except ValueError as error:
+                raise InputError(f"{self.path}: {unreadable(error)}") from None
+
+    def _check_options(self) -> None:
+        """InputError if an option is for files of another kind."""
+        asked = {**self.roles._asdict(), "header": self.header, "gap": self.gap}
+        named = [name for name, value in asked.items() if value is not None]
+        if self.kind not in TABLES and named:
+            raise InputError(
+                f"{named[0]!r} is for tables, and {self.path} is read as {self.kind}: 'kind' says"
+                " otherwise; .csv, .tsv, .parquet and .jsonl are tables"
+            )
+        if self.sep is not None and self.kind not in ("csv", "tsv", "text"):
+            raise InputError(f"'sep' is for text and .csv, and {self.path} is neither")
+
+    def _read(self, file: BinaryIO) -> Sequences:
+        if self.kind == "fasta":
+            return read_fasta(_decoded(file))
+        if self.kind == "text":
+            return read_text(_decoded(file), self.by, self.sep)
+        if self.kind in ("csv", "tsv"):
+            delimiter = "\t" if self.kind == "tsv" else None
+            if self.sep is not None:
+                delimiter = unescaped(self.sep)
+            table, said = read_csv(file, delimiter, self.header, self.roles)
+            sequences = sequences_in(table, self.roles, self.gap)
+            return replace(sequences, said=sequences.said + said)
+        read = _parquet(file) if self.kind == "parquet" else _json_lines(file, self.kind)
+        if not isinstance(read, Sequences):
+            return sequences_in(read, self.roles, self.gap)
+        if any(self.roles):
+            raise InputError("'column': its lines are not objects with columns")
+        return read
 
 
-def _arrow_table(file: BinaryIO, ending: str, sep: str | None) -> Any:
-    """A table of Arrow from CSV, TSV or Parquet."""
+def _parquet(file: BinaryIO) -> Any:
     with wanted_for("a table"):
         import pyarrow as pa
-        from pyarrow import csv, parquet
+        from pyarrow import parquet
 
-    delimiter = _unescaped(sep) if sep is not None else {".tsv": "\t"}.get(ending, ",")
-    if len(delimiter) != 1:
-        raise InputError(f"{delimiter!r} cannot stand between columns: it must be one character")
     try:
-        if ending in (".parquet", ".pq"):
-            return parquet.read_table(file)
-        nulls = csv.ConvertOptions(null_values=NULLS, strings_can_be_null=True)
-        lines = csv.ParseOptions(delimiter=delimiter, ignore_empty_lines=False)
-        return csv.read_csv(file, convert_options=nulls, parse_options=lines)
+        return parquet.read_table(file)
     except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"it cannot be read as {ending[1:]}: {error}") from None
+        raise InputError(f"it cannot be read as parquet: {error}") from None
 
 
-def _json_lines(file: BinaryIO, ending: str) -> Any:
+def _json_lines(file: BinaryIO, kind: str) -> Any:
     """A table of Arrow if the lines are objects; ``Sequences`` if they are arrays or symbols."""
     text = _decoded(file)
-    lines = [text] if ending == ".json" else [line for line in text.splitlines() if line.strip()]
+    lines = [text] if kind == "json" else [line for line in text.splitlines() if line.strip()]
     items: Any = []
     try:
         for line in lines:
             items.append(json.loads(line))
     except (ValueError, RecursionError) as error:
-        where = "" if ending == ".json" else f"line {len(items) + 1}: "
-        raise InputError(f"it cannot be read as {ending[1:]}: {where}{unreadable(error)}") from None
-    if ending == ".json":
+        where = "" if kind == "json" else f"line {len(items) + 1}: "
+        raise InputError(f"it cannot be read as {kind}: {where}{unreadable(error)}") from None
+    if kind == "json":
         (items,) = items
     if not isinstance(items, list) or not items:
         raise InputError("it holds no rows: each line must be an object or an array")
@@ -175,46 +215,9 @@ def _json_lines(file: BinaryIO, ending: str) -> Any:
     return Sequences(items, [len(items)], many=False, said="each line is a symbol of one sequence")
 
 
-def _unescaped(sep: str) -> str:
-    """A separator with its escapes replaced: a shell passes \\t as two characters."""
-    try:
-        text = sep.encode("latin-1", "backslashreplace").decode("unicode_escape")
-        text.encode()  # fails for half of a surrogate pair
-    except UnicodeError:
-        raise InputError(
-            f"sep = {sep!r}: it must be characters, or an escape such as \\t"
-        ) from None
-    if not text:
-        raise InputError("sep is empty: it must be at least one character")
-    return text
-
-
 def _decoded(file: BinaryIO) -> str:
     with TextIOWrapper(file, encoding="utf-8") as text:
         return text.read()
-
-
-def _text(file: BinaryIO, by: By, sep: str | None) -> Sequences:
-    """A text: one sequence, or one per line if symbols are separated."""
-    text = _decoded(file)
-    if sep is not None:
-        sep = _unescaped(sep)
-        lines = [
-            [cell.strip() or None for cell in line.split(sep)]
-            for line in text.splitlines()
-            if line.strip()
-        ]
-        flat = [x for line in lines for x in line]
-        lengths = [len(line) for line in lines]
-        said = f"symbols between {sep!r}; each of the {len(lines):,} lines is a sequence"
-    else:
-        flat = {"char": lambda: list(text), "word": text.split, "line": text.splitlines}[by]()
-        lengths = [len(flat)]
-        names = {"char": "characters", "word": "words", "line": "lines"}
-        said = f"text as one sequence of {names[by]}"
-    if not flat:
-        raise InputError("it is empty")
-    return Sequences(flat, lengths, many=len(lengths) > 1, said=said)
 
 
 def _most_common(sequences: Sequences, top: int) -> Sequences:

@@ -23,6 +23,7 @@ from scb.mixture.select import Progress
 from scb.sequences.baselines.background import ModelBackground, RecentBackground, WindowBackground
 from scb.sequences.baselines.per_sequence import SequenceBackground
 from scb.sequences.lag_model import SHARED, FitFacts, LagModel, with_unseen
+from scb.sequences.patience import warn_if_long
 from scb.sequences.tables import Classes
 from scb.task.task import generator
 
@@ -131,7 +132,9 @@ def fit_lags(
         "shrink": settings.shrink if init is None else None,
         "progress": progress,
     } | settings.asked_lags()
-    estimates = {kind: fit_mixture(windows, matrices=kind, **options) for kind in kinds}
+    fits = {kind: partial(fit_mixture, matrices=kind, **options) for kind in kinds}
+    long = warn_if_long(windows, [partial(fit, progress=None) for fit in fits.values()])
+    estimates = {kind: fit(windows, stoppable=long) for kind, fit in fits.items()}
     criterion = {kind: bic_of(one, data.n) for kind, one in estimates.items()}
     best = estimates[min(criterion, key=lambda kind: criterion[kind])]
     model = replace(

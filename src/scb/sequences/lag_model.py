@@ -218,16 +218,21 @@ class LagModel:
         """
         N = len(self.classes)
         codes = codes if codes.size else np.array([MISSING])
-        ends = np.maximum(ends, 1)
-        tokens = np.concatenate([np.full(self.max_lag, N), np.where(codes >= 0, codes, N)]).astype(
-            token_dtype(N + 1)
-        )
-        current = codes[ends - 1]
-        there = current >= 0
-        last = np.where(there, current, 0) if self.context else np.zeros(ends.size, np.int64)
+        before = np.full(self.max_lag, N)
+        tokens = np.concatenate([before, np.where(codes < 0, N, codes)]).astype(token_dtype(N + 1))
+        return self.distributions_after(tokens, np.maximum(ends, 1))
+
+    def distributions_after(self, tokens: NDArray[Any], starts: NDArray[Any]) -> Array:
+        """(n, N): the distribution of the next symbol after windows of max_lag tokens, which begin
+        at ``starts`` (n,) of a flat array; N stands for what is not there.
+        """
+        N = len(self.classes)
+        current = tokens[starts + self.max_lag - 1].astype(np.int64)
+        there = current < N
+        last = np.where(there, current, 0) if self.context else np.zeros(starts.size, np.int64)
         # The labels are not used
         partition = Partition.from_blocks(
-            [Block(tokens, ends, last, np.zeros(ends.size, np.int64))]
+            [Block(tokens, starts, last, np.zeros(starts.size, np.int64))]
         )
         shape = Shape(N, N if self.context else 1, self.max_lag)
         data = self.with_background(

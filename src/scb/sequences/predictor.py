@@ -12,8 +12,9 @@ from scb.inputs import InputError, integer
 from scb.mixture.data import Data
 from scb.sequences.coding import windows_of_codes
 from scb.sequences.fitted import FittedLags
+from scb.sequences.forecasting import forecast
 from scb.sequences.symbols import as_sequences, encode
-from scb.sequences.tables import Codes
+from scb.sequences.tables import Codes, Sequences
 from scb.task.task import generator
 
 
@@ -38,7 +39,7 @@ class LagPredictor(FittedLags):
         return self._model().loglik(data), data.n
 
     def log_likelihoods(self, X: Any, *, lengths: Any = None) -> Array:
-        """Compute the log-likelihood of each predicted symbol of X.
+        """Compute the log-likelihood of each symbol of X.
 
         Symbols that follow another one in their sequence are predicted.
 
@@ -52,10 +53,24 @@ class LagPredictor(FittedLags):
 
         Returns
         -------
-        (n,) array
-            The log-likelihoods in nats, in the order of X.
+        (symbols of X,) array
+            The log-likelihoods in nats, in the order of X; for a table, one for each of its rows.
+            NaN for symbols that are not predicted: the first of a sequence, missing ones, and those
+            after a missing one.
         """
-        return self._model().log_likelihoods(self._windows(X, lengths))
+        model = self._model()
+        sequences = as_sequences(X, lengths)
+        data = self._windows(sequences, None)
+        each = np.full(sum(sequences.lengths), np.nan)
+        each[self._predicted(sequences)] = model.log_likelihoods(data)
+        return sequences.beside_input(each)
+
+    def _predicted(self, sequences: Sequences) -> NDArray[np.bool_]:
+        """(symbols,): which symbols are predicted: those that follow another one."""
+        codes, _ = self._codes(sequences, None)
+        return np.concatenate(
+            [(x >= 0) & np.concatenate([np.zeros(1, bool), x[:-1] >= 0])[: x.size] for x in codes]
+        )
 
     def score(self, X: Any, y: Any = None, *, lengths: Any = None) -> float:
         """Compute the mean log-likelihood of the predicted symbols, in nats; higher is better.
@@ -247,39 +262,34 @@ class LagPredictor(FittedLags):
         n_samples: int = 1000,
         random_state: int | np.random.Generator = 0,
     ) -> Array:
-        """Predict the distribution of the symbol 1, 2, … steps after the end of a sequence.
+        """Predict the distribution of the symbol 1, 2, … steps after the end of each sequence.
 
-        It is estimated from random continuations.
+        It is the mean over random continuations of the distribution after them.
 
         The first distribution is exact and equals that of ``predict_proba``. The probabilities of
         the others have a standard error of at most 0.5/√n_samples.
 
         Parameters
         ----------
-        X : sequence of symbols
-            A single sequence.
+        X : sequences
+            One sequence of symbols or several, in any form that ``fit`` accepts except Dask
+            collections.
         steps : int
             The number of steps to look ahead.
         n_samples : int, default 1000
-            The number of random continuations to draw.
+            The number of random continuations to draw of each sequence.
         random_state : int or numpy.random.Generator, default 0
             The source of randomness.
 
         Returns
         -------
-        (steps, N) array
+        (steps, N) or (sequences of X, steps, N) array
             The probabilities, with a row for each step and columns in the order of ``classes_``.
         """
         steps = integer("steps", steps, low=1)
         n_samples = integer("n_samples", n_samples, low=1)
-        model = self._model()
-        codes, _ = self._codes(X, None)
-        if len(codes) != 1:
-            raise InputError(f"X holds {len(codes)} sequences: forecast goes on from one")
-        before = model.past(codes[0])
+        codes, many = self._codes(X, None)
         rng = generator(random_state)
-        paths = np.array([model.draw(steps, before, rng) for _ in range(n_samples)])
-        counts = [np.bincount(step, minlength=len(self.classes_)) for step in paths.T]
-        distributions = np.array(counts) / n_samples
-        distributions[0] = model.next_distribution(before)
-        return distributions
+        model = self._model()
+        distributions = np.array([forecast(model, x, steps, n_samples, rng) for x in codes])
+        return distributions if many else distributions[0]

@@ -1,13 +1,15 @@
 """From the data of users to codes: symbols of any kind, in one sequence or many, with gaps.
 
 Accepted: a 1-D array or list of symbols; a list of such sequences, of any lengths; a 2-D array
-whose rows are sequences (a single column is one sequence); a column of pandas, polars or Arrow; a
-data frame, as ``scb.sequences.tables`` reads it; and the result of ``scb.read_sequences``. Symbols
+whose rows are sequences (a single column is one sequence); a column of pandas, polars or Arrow, of
+symbols or of lists of them; a data frame, as ``scb.sequences.tables`` reads it; and the result of ``scb.read_sequences``. Symbols
 are integers, strings, booleans or floats. None, NaN, NaT, and the nulls of pandas and Arrow are
 missing.
 """
 
+import re
 from collections.abc import Sequence
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from scb.extras import wanted_for
 from scb.inputs import InputError, InputTypeError, integer
 from scb.mixture.data import is_dask
+from scb.sequences.doubts import warn_of_symbols
 from scb.sequences.tables import (
     NOT_SYMBOLS,
     Classes,
@@ -62,6 +65,7 @@ def as_sequences(X: Any, lengths: Any = None) -> Sequences:
         if sequences.many:
             return _without_lengths(sequences, lengths)
         X = sequences.flat
+    X = _lists_in_cells(X)
     if lengths is not None or (isinstance(X, np.ndarray) and X.ndim == 2):
         X = _without_unit_columns(X)
     _require_symbols_or_rows(X)
@@ -87,8 +91,31 @@ def _refuse_other_types(X: Any) -> None:
         )
     if isinstance(X, str | bytes):
         raise InputTypeError(
-            "X is a string: for its characters give list(X), for its words X.split()"
+            "X is a string: for its characters give list(X), for its words X.split(), for a file"
+            " scb.read_sequences(X)"
         )
+    if isinstance(X, dict):
+        raise InputTypeError(
+            "X is a dict: for its values as sequences give list(X.values()), for columns of a"
+            " table pandas.DataFrame(X)"
+        )
+    if isinstance(X, set | frozenset):
+        raise InputTypeError("X is a set, which has no order: give a list")
+    if isinstance(X, PurePath):
+        raise InputTypeError("X is a path: for the file give scb.read_sequences(X)")
+
+
+def _lists_in_cells(X: Any) -> Any:
+    """A column or array whose cells are sequences, as a list of these; anything else as it is."""
+    kind = str(getattr(X, "dtype", getattr(X, "type", "")))
+    if not re.match(r"object|(large_|fixed_size_)?list|array", kind, re.IGNORECASE):
+        return X
+    listed = next(name for name in ("to_pylist", "to_list", "tolist") if hasattr(X, name))
+    cells = getattr(X, listed)()
+    if not isinstance(cells, list) or not any(_is_sequence(x) for x in cells):
+        return X
+    # An empty cell is an empty sequence
+    return [[] if type(x).__name__ in _NULLS or x is np.nan else x for x in cells]
 
 
 def _require_symbols_or_rows(X: Any) -> None:
@@ -184,6 +211,7 @@ def encode(
     """
     codes, own = factorise(sequences)
     if classes is None:
+        warn_of_symbols(own, sum(sequences.lengths))
         return codes, checked_classes(own)
     if np.array_equal(own, classes):
         return codes, classes

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from scb.extras import wanted_for
 from scb.inputs import InputError, InputTypeError, shown
+from scb.sequences.row_order import breaks, row_order, warn_of_disorder
 
 Codes = NDArray[np.int64]
 Classes = NDArray[Any]  # symbols, sorted
@@ -42,6 +43,12 @@ class Sequences:
         A description of how a table or file was read.
     names : list, optional
         The names of the sequences, if the table has a column that tells them apart.
+    rows : (n,) array, optional
+        The row of the table that each symbol comes from.
+    n_rows : int, default 0
+        The number of rows of the table, if ``rows`` are given.
+    separator : str, default " "
+        What stands between symbols where they are written; nothing between characters.
 
     Examples
     --------
@@ -60,6 +67,9 @@ class Sequences:
     many: bool
     said: str = ""
     names: list[Any] | None = None
+    rows: Codes | None = None
+    n_rows: int = 0
+    separator: str = " "
 
     def __len__(self) -> int:
         """The number of sequences."""
@@ -70,6 +80,14 @@ class Sequences:
         flat = self.flat.to_pylist() if hasattr(self.flat, "to_pylist") else list(self.flat)
         bounds = np.cumsum([0, *self.lengths]).tolist()
         return (flat[a:b] for a, b in pairwise(bounds))
+
+    def beside_input(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values (n, …) of the symbols in the order of the input, NaN for rows that were left out."""
+        if self.rows is None:
+            return values
+        ordered = np.full((self.n_rows, *values.shape[1:]), np.nan)
+        ordered[self.rows] = values
+        return ordered
 
     def __repr__(self) -> str:
         number, symbols = len(self.lengths), sum(self.lengths)
@@ -108,8 +126,8 @@ class ColumnRoles(NamedTuple):
     order: str | None = None
 
 
-def sequences_in(table: Any, roles: ColumnRoles) -> Sequences:
-    """Read sequences from a table of Arrow.
+def sequences_in(table: Any, roles: ColumnRoles, gap: Any = None) -> Sequences:
+    """Read sequences from a table of Arrow; after a pause of more than ``gap`` a new one begins.
 
     Without roles, a table of one column is one sequence; if its columns have most symbols in
     common, each row is a sequence; and of two columns that have not, the one with at least twice as
@@ -124,6 +142,8 @@ def sequences_in(table: Any, roles: ColumnRoles) -> Sequences:
             raise InputError(f"there is no column {name!r}: there are {', '.join(map(str, names))}")
     for name in names if roles.column is None else filter(None, roles):
         _require_symbols(name, table[name].type, lists=name not in (roles.group, roles.order))
+    if gap is not None and roles.order is None:
+        raise InputError(f"gap = {gap!r}: 'order' must name the column that the pauses are in")
     left = [name for name in names if name not in roles]
     guessed = ""
     if roles.column is None:
@@ -138,7 +158,7 @@ def sequences_in(table: Any, roles: ColumnRoles) -> Sequences:
             raise InputError(_ambiguous(table, left))
     if _is_list(table[roles.column].type):
         return _listed(table, roles)
-    return _long(table, roles, guessed)
+    return _long(table, roles, guessed, gap)
 
 
 def _require_different(names: list[str]) -> None:
@@ -165,60 +185,57 @@ def _require_symbols(name: str, kind: Any, lists: bool) -> None:
         )
 
 
-def _long(table: Any, roles: ColumnRoles, guessed: str) -> Sequences:
+def _long(table: Any, roles: ColumnRoles, guessed: str, gap: Any) -> Sequences:
     """One symbol per row."""
     import pyarrow as pa
 
     column, group, order = roles
-    rows = _row_order(table, order)
-    sorted_by = "in the order of the rows" if order is None else f"sorted by {order!r}"
-    values = table[column]
-    if group is None:
-        flat = values if order is None else values.take(pa.array(rows))
-        said = f"column {column!r} is one sequence, {sorted_by}"
-        return Sequences(flat, [len(flat)], many=False, said=said)
-    encoded = table[group].combine_chunks().dictionary_encode()
-    number = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    rows, said = row_order(table, order)
+    number, kinds = _sequence_numbers(table, group)
+    if order is None:
+        warn_of_disorder(table, tuple(roles), number)
     rows = rows[np.argsort(number[rows], kind="stable")]
     nameless = int((number < 0).sum())
     rows = rows[nameless:]  # −1 comes first
-    present, lengths = np.unique(number[rows], return_counts=True)
-    if present.size == 0:
+    if rows.size == 0:
         raise InputError(
             f"column {group!r} is empty: it must say to which sequence each row belongs"
         )
-    kinds = encoded.dictionary.to_pylist()
-    said = (
-        f"column {column!r} in {present.size:,} sequences, one for each {group!r}{guessed},"
-        f" {sorted_by}"
-    )
+    begins = np.diff(number[rows]) != 0
+    if gap is not None:
+        begins |= breaks(table[order].take(pa.array(rows)), gap)
+        said += f"; a new one begins after a pause of more than {gap}"
+    firsts = np.concatenate([[0], 1 + np.flatnonzero(begins)])
+    many = group is not None or firsts.size > 1
+    if group is not None:
+        said = f"in {firsts.size:,} sequences, one for each {group!r}{guessed}, {said}"
+    elif many:
+        said = f"in {firsts.size:,} sequences, {said}"
+    else:
+        said = f"is one sequence, {said}"
     if nameless:
         said += f"; {nameless:,} rows without a {group!r} were left out"
-    names = [kinds[i] for i in present]
-    flat = values.take(pa.array(rows))
-    return Sequences(flat, lengths.tolist(), many=True, said=said, names=names)
+    in_order = group is None and order is None
+    return Sequences(
+        table[column] if in_order else table[column].take(pa.array(rows)),
+        np.diff([*firsts, rows.size]).tolist(),
+        many=many,
+        said=f"column {column!r} {said}",
+        names=None if group is None else [kinds[i] for i in number[rows[firsts]]],
+        rows=None if in_order else rows,
+        n_rows=table.num_rows,
+    )
 
 
-def _row_order(table: Any, order: str | None) -> Any:
-    """The numbers of the rows, sorted by a column; equal ones stay in the order of the table."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    rows = np.arange(table.num_rows)
-    if order is None:
-        return rows
-    empty = table[order].null_count
-    if empty:
-        raise InputError(f"column {order!r} has {empty:,} empty cells: rows cannot be sorted by it")
-    keys = table.append_column("row of the table", pa.array(rows))
-    try:
-        by = [(order, "ascending"), ("row of the table", "ascending")]
-        return pc.sort_indices(keys, sort_keys=by).to_numpy()  # pyright: ignore
-    except (pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        kind = shown(str(table[order].type))
-        raise InputError(
-            f"column {order!r} has cells of type {kind}: rows cannot be sorted by it"
-        ) from None
+def _sequence_numbers(table: Any, group: str | None) -> tuple[Codes, list[Any]]:
+    """(rows,): the number of the sequence that a row belongs to, −1 if it has no name; the names
+    by number.
+    """
+    if group is None:
+        return np.zeros(table.num_rows, np.int64), []
+    encoded = table[group].combine_chunks().dictionary_encode()
+    number = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return number.astype(np.int64), encoded.dictionary.to_pylist()
 
 
 def _listed(table: Any, roles: ColumnRoles) -> Sequences:

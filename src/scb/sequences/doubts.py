@@ -1,0 +1,25 @@
+"""Warnings about symbols that are probably none: numbers, and whole texts."""
+
+import warnings
+
+from scb.sequences.tables import Classes
+
+# More different numbers than this are no symbols
+_NUMBERS = 50
+
+
+def warn_of_symbols(classes: Classes, n: int) -> None:
+    """Warn if the symbols, n in all, look like measurements or like sequences themselves."""
+    kinds = len(classes)
+    if classes.dtype.kind == "f" and kinds > _NUMBERS and (classes % 1 != 0).any():
+        warnings.warn(
+            f"X holds {kinds:,} different floats, and each counts as a symbol of its own: bins=5 of"
+            " scb.read_sequences (--bins 5) makes 5 kinds of them",
+            stacklevel=3,
+        )
+    elif classes.dtype.kind == "U" and 4 * kinds > 3 * n and min(map(len, classes.tolist())) > 1:
+        warnings.warn(
+            f"{kinds:,} of the {n:,} strings in X are different, and each counts as one symbol: for"
+            " their characters give [list(x) for x in X], for their words [x.split() for x in X]",
+            stacklevel=3,
+        )

@@ -1,0 +1,104 @@
+"""Sequences from text: characters, words, lines, symbols between separators, and FASTA."""
+
+import warnings
+from typing import Literal
+
+from scb.inputs import InputError
+from scb.sequences.tables import Sequences
+
+By = Literal["char", "word", "line"]
+_NAMES = {"char": "characters", "word": "words", "line": "lines"}
+
+
+def read_text(text: str, by: By, sep: str | None) -> Sequences:
+    """A text: one sequence, or one per line if symbols are separated."""
+    if sep is not None:
+        return _separated(text, unescaped(sep) if sep else "")
+    flat = {"char": lambda: list(text), "word": text.split, "line": text.splitlines}[by]()
+    if not flat:
+        raise InputError("it is empty")
+    said = f"text as one sequence of {_NAMES[by]}"
+    if by != "char":
+        return Sequences(flat, [len(flat)], many=False, said=said)
+    _warn_of_lines(text)
+    said += " ('by' and 'sep' say otherwise)"
+    return Sequences(flat, [len(flat)], many=False, said=said, separator="")
+
+
+def _separated(text: str, sep: str) -> Sequences:
+    """A sequence in each line that is not blank."""
+    whole = [line for line in text.splitlines() if line.strip()]
+    if sep:
+        lines = [[cell.strip() or None for cell in line.split(sep)] for line in whole]
+        said = f"symbols between {sep!r}"
+    else:
+        lines = [list(line) for line in whole]
+        said = "characters"
+    if not lines:
+        raise InputError("it is empty")
+    flat = [x for line in lines for x in line]
+    said += f"; each of the {len(lines):,} lines is a sequence"
+    return Sequences(
+        flat,
+        [len(line) for line in lines],
+        many=len(lines) > 1,
+        said=said,
+        separator=" " if sep else "",
+    )
+
+
+def read_fasta(text: str) -> Sequences:
+    """The sequences of a FASTA file: after a line with > and a name, characters up to the next."""
+    names: list[str] = []
+    sequences: list[list[str]] = []
+    for line in text.splitlines():
+        if line.startswith(">"):
+            names.append(line[1:].strip().partition(" ")[0])
+            sequences.append([])
+        elif line.strip() and not line.startswith(";"):
+            if not names:
+                raise InputError("it does not begin with > and a name, as FASTA does")
+            sequences[-1] += line.strip()
+    if not any(sequences):
+        raise InputError("it holds no sequence")
+    flat = [x for sequence in sequences for x in sequence]
+    said = f"FASTA, {len(names):,} sequences of characters"
+    lengths = [len(x) for x in sequences]
+    return Sequences(flat, lengths, many=True, said=said, names=names, separator="")
+
+
+def unescaped(sep: str) -> str:
+    """A separator with its escapes replaced: a shell passes \\t as two characters."""
+    try:
+        text = sep.encode("latin-1", "backslashreplace").decode("unicode_escape")
+        text.encode()  # fails for half of a surrogate pair
+    except UnicodeError:
+        raise InputError(
+            f"sep = {sep!r}: it must be characters, or an escape such as \\t"
+        ) from None
+    if not text:
+        raise InputError("sep is empty: it must be at least one character")
+    return text
+
+
+def _warn_of_lines(text: str) -> None:
+    """Warn of a text that is read by character and looks as if it were made of other symbols."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    kinds = set(lines)
+    if text.startswith(">"):
+        advice = "it begins with > as FASTA does: kind='fasta' (--kind fasta) reads it as that"
+    elif len(lines) >= 10 and 2 * len(kinds) <= len(lines) and not any(" " in x for x in kinds):
+        advice = (
+            f"its {len(lines):,} lines are of {len(kinds):,} kinds: by='line' (--by line) reads"
+            " each line as a symbol"
+        )
+    elif len(lines) >= 2 and "," in text and len({x.count(",") for x in lines}) == 1:
+        advice = (
+            "each of its lines has as many commas: sep=',' (--sep ,) reads the symbols between"
+            " them, kind='csv' (--kind csv) columns"
+        )
+    elif len(lines) >= 2 and len({len(x) for x in lines}) == 1:
+        advice = "its lines are of one length: sep='' (--sep \"\") reads each as a sequence"
+    else:
+        return
+    warnings.warn(f"the text is read as characters, and {advice}", stacklevel=2)
