@@ -194,12 +194,16 @@ class LagModel:
         with np.errstate(divide="ignore"):
             return np.log(rows.likelihoods(self.mixture))[rows.row_numbers]
 
+    @property
+    def learns(self) -> bool:
+        """Whether a sequence has frequencies of its own, learned as it goes on."""
+        return isinstance(self.background, SequenceBackground)
+
     def past(self, codes: Any) -> Any:
         """The end of a sequence that the next symbol depends on: all of it, where a sequence has
         frequencies of its own.
         """
-        learns = isinstance(self.background, SequenceBackground)
-        return codes if learns else codes[-self.max_lag :]
+        return codes if self.learns else codes[-self.max_lag :]
 
     def next_distribution(self, codes: Codes) -> Array:
         """(N,): the distribution of the symbol after the end of a sequence."""
