@@ -121,6 +121,7 @@ def main(description: str | None, kept: Path, page: str, sections: Mapping[str, 
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--seconds", type=float, default=np.inf, help="of each section, after which no further case is begun")
     parser.add_argument("--out", type=Path, default=kept, help="the folder of the results")
+    parser.add_argument("--only", type=int, nargs="*", metavar="N", help="cases with so many tokens")
     parser.add_argument("--tables", action="store_true", help="run nothing; write the tables of what is there")
     asked = parser.parse_args()
     if unknown := set(asked.sections) - set(sections):
@@ -131,7 +132,8 @@ def main(description: str | None, kept: Path, page: str, sections: Mapping[str, 
         path = asked.out / f"{name}.jsonl"
         if not asked.tables:
             print(name, end=": ", file=sys.stderr, flush=True)
-            complete(path, section.work, section.cases, asked.jobs, asked.seconds)
+            cases = [case for case in section.cases if not asked.only or case["N"] in asked.only]
+            complete(path, section.work, cases, asked.jobs, asked.seconds)
         if asked.out != kept:
             continue
         for heading, table in section.tables.items():
