@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 import scb
 from scb.mixture import select
 from scb.mixture.em import climb_by_em, maximise
-from scb.mixture.fit import INCOMPLETE
+from scb.mixture.fit import incomplete_from
 from scb.mixture.model import Background, Mixture
 from scb.mixture.newton import Point, inverse_along
 from scb.mixture.partition import Partition
@@ -475,7 +475,7 @@ def test_where_samples_suffice_nothing_is_unexplained():
     fit = scb.recover(scb.sample(task, 5000, seed=2), N=3)
     assert not fit.incomplete.any()
     assert (fit.unexplained == 0).all()
-    assert (fit.unexplained_ratio < INCOMPLETE).all()
+    assert (fit.unexplained_ratio < incomplete_from(3)).all()
     assert "incomplete" not in fit.report()
 
 
