@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: reproduce test quick docs test-gpu test-torch torture lint bench examples pictures venv lock release-check clean
+.PHONY: reproduce test quick docs test-gpu test-torch torture lint bench examples scoreboard scoreboard-data pictures venv lock release-check clean
 
 reproduce: venv  ## the main job: train, measure, draw; the results land in results/
 	$(BIN)/scb reproduce --shipped docs/tables
@@ -44,6 +44,20 @@ examples: venv .venv/examples  ## three worked examples on real data; figures an
 	$(BIN)/python examples/seattle_rain.py
 	$(BIN)/python benchmarks/pages.py paradise_lost kalevala seattle_rain
 
+scoreboard: scoreboard-data  ## outside problems and outside estimators: run what is missing, write docs/explanation/scoreboard.md
+	$(PYTHON) -m venv .venv-scoreboard
+	.venv-scoreboard/bin/pip install --quiet --require-hashes -r requirements.lock
+	.venv-scoreboard/bin/pip install --quiet -r benchmarks/scoreboard/requirements.txt
+	.venv-scoreboard/bin/pip install --quiet --no-build-isolation --no-deps --editable .
+	.venv-scoreboard/bin/python benchmarks/scoreboard --jobs 2
+
+scoreboard-data: venv  ## what the scoreboard reads, from packages that are not installed (45 MB); one file more comes from R
+	mkdir -p benchmarks/scoreboard/data
+	cd benchmarks/scoreboard/data && test -e brotli-*.tar.gz || ../../../$(BIN)/pip download --quiet --no-deps --no-binary :all: brotli==1.2.1
+	cd benchmarks/scoreboard/data && test -e biopython-*.tar.gz || ../../../$(BIN)/pip download --quiet --no-deps --no-binary :all: biopython==1.88
+	cd benchmarks/scoreboard/data && test -e music21-*.whl || ../../../$(BIN)/pip download --quiet --no-deps music21==10.5.1
+	@test -e benchmarks/scoreboard/data/tempdata.csv || echo "for Brasilia, in R: write.csv(hdMTD::tempdata, \"benchmarks/scoreboard/data/tempdata.csv\", row.names = FALSE)"
+
 pictures: venv  ## the pictures of the first page: one sample, drawn, and three findings from results on disk
 	$(BIN)/python -m scb.picture docs/images
 	$(BIN)/python benchmarks/landing.py
@@ -56,6 +70,7 @@ venv: .venv/kernels  ## the environment, exactly as in requirements.lock, and co
 	touch $@
 
 .venv/ready: requirements.lock pyproject.toml
+	@echo "Setting up .venv: about 900 MB, some minutes of downloading and unpacking. This happens once."
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --no-build-isolation --no-deps --editable .
@@ -91,4 +106,4 @@ lock: venv  ## renew the lock files from pyproject.toml (asks for uv)
 	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group release -c requirements.lock -o requirements-release.lock
 
 clean:
-	rm -rf .venv .venv-torch .release dist results docs/_build docs/learn docs/reference/api docs/reference/api.md docs/reference/cli.md docs/paper/figures
+	rm -rf .venv .venv-torch .venv-scoreboard benchmarks/scoreboard/data .release dist results docs/_build docs/learn docs/reference/api docs/reference/api.md docs/reference/cli.md docs/paper/figures

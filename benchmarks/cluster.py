@@ -97,7 +97,9 @@ def fits(case: Case) -> Row:
             size = n * case["T"]
         else:
             tokens = scb.generate(task, n, seed=1)
-            model = scb.SparseContextualBigram(case["T"] + 1).fit(da.from_array(tokens, chunks=n // PARTITIONS))
+            model = scb.SparseContextualBigram(case["T"] + 1, context=True, background="labels").fit(
+                da.from_array(tokens, chunks=n // PARTITIONS)
+            )
             positions = task.T + 1 - model.lags_["lag"]  # lag 1 is the last token
             support = [np.sort(positions[model.lags_["context"] == k]) for k in range(N)]
             size = tokens.size

@@ -81,7 +81,7 @@ def ours(order: int, transition: str, lags: str) -> Baseline:
     x, asked = tokens(), "auto" if lags == "auto" else range(1, order + 1)
 
     def fit() -> Any:
-        return scb.SparseContextualBigram(order, transition=transition, context=False, lags=asked).fit(x[:FIT])  # pyright: ignore
+        return scb.SparseContextualBigram(order, transition=transition, context=False, lags=asked, background="labels").fit(x[:FIT])  # pyright: ignore
 
     return fit, lambda model: model.score(x[FIT - order :])
 
@@ -124,7 +124,8 @@ def growth(transition: str, length: int, max_lag: int) -> Baseline:
     import scb
 
     x = scb.generate(scb.Task.random(N, 10, 2, seed=0), length, seed=0)
-    return lambda: scb.SparseContextualBigram(max_lag, transition=transition).fit(x), lambda model: model.score(x)  # pyright: ignore
+    options: Any = {"transition": transition, "context": True, "background": "labels"}
+    return lambda: scb.SparseContextualBigram(max_lag, **options).fit(x), lambda model: model.score(x)
 
 
 BASELINES: dict[str, Callable[..., Baseline]] = {
@@ -155,7 +156,7 @@ def warm_up() -> None:
     x = tokens()[:2000]
     for transition in ("shared", "per_lag"):
         for context in (True, False):
-            scb.SparseContextualBigram(3, transition=transition, context=context).fit(x)
+            scb.SparseContextualBigram(3, transition=transition, context=context, background="labels").fit(x)
             scb.SparseContextualBigram(3, transition=transition, context=context, lags=(1, 2)).fit(x)
 
 
@@ -229,7 +230,9 @@ def lags(_: str) -> str:
             exact = 0
             for seed in range(20):
                 truth = MTD.random(seed, support, per_lag=transition == "per_lag")
-                model = SparseContextualBigram(20, transition=transition).fit(truth.sample(50_000, seed))
+                model = SparseContextualBigram(20, transition=transition, context=True, background="labels").fit(
+                    truth.sample(50_000, seed)
+                )
                 exact += found(model) == truth.table
             lines.append(f"| lags {name} of four symbols, {transition}, 50,000 tokens, max_lag 20: exactly right | {exact} |")
             print(lines[-1], file=sys.stderr, flush=True)
@@ -244,7 +247,7 @@ def lags(_: str) -> str:
         given += after(model, x, order) >= truth.loglik(x, order)
         truth = MTD.random(seed, ((2, 5, 9),))
         x = truth.sample(10_000, seed)
-        auto += after(SparseContextualBigram(20, context=False).fit(x), x, 20) >= truth.loglik(x, 20)
+        auto += after(SparseContextualBigram(20, context=False, background="labels").fit(x), x, 20) >= truth.loglik(x, 20)
     lines.append(f"| plain MTD, all lags up to 3, 5, 8 or 10, 10,000 tokens: log-likelihood at least the truth's | {given} |")
     lines.append(f"| plain MTD, lags {{2, 5, 9}} of 20 to be found, 10,000 tokens: the same | {auto} |")
     spurious = fitted = 0
@@ -252,7 +255,7 @@ def lags(_: str) -> str:
         x = np.random.default_rng(seed).integers(N, size=5000)
         for transition in ("shared", "per_lag"):
             for context in (True, False):
-                model = SparseContextualBigram(20, transition=transition, context=context).fit(x)
+                model = SparseContextualBigram(20, transition=transition, context=context, background="labels").fit(x)
                 spurious, fitted = spurious + int(model.lags_["lag"].size > 0), fitted + 1
     lines.append(f"| independent symbols, 5,000 tokens, max_lag 20, four models: some lag is found | {spurious} of {fitted} fits |")
     return "\n".join(lines)

@@ -46,15 +46,15 @@ def ours(task: Task, batch_size: int, repeats: int) -> float:
     """Seconds a step."""
     engine = Cuda(task)
     steps = engine._steps
-    steps.put(line_V(task, 0.3), line_A(task, 0.3))
-    hyper = hyperparameters(stage_of(task, batch_size), task.mu)
+    steps.put(0, line_V(task, 0.3), line_A(task, 0.3))
+    steps.set_rates(0, hyperparameters(stage_of(task, batch_size), task.mu), plain=False)
     times = []
     for i in range(4):
-        keys = step_keys(i, range(repeats))
+        keys = step_keys(i, range(repeats))[:, None]
         begin = time.perf_counter()
-        done, _ = steps.take(keys, hyper, plain=False)  # waits for the GPU
+        done, _ = steps.take([0], keys, batch_size)  # waits for the GPU
         times.append((time.perf_counter() - begin) / repeats)
-        assert done == repeats
+        assert done[0] == repeats
     return float(np.median(times[1:]))
 
 
@@ -120,6 +120,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("gpu.jsonl"))
     parser.add_argument("--ours-only", action="store_true")
+    parser.add_argument("--crossover-only", action="store_true", help="only from which size on the GPU wins")
     parser.add_argument("--baselines", default=";".join(BASELINES), help="names, with ; between them")
     options = parser.parse_args()
     gpu = Gpu()
@@ -129,10 +130,10 @@ def main() -> None:
             file.write(json.dumps({"gpu": gpu.name} | row) + "\n")
             file.flush()
 
-        if not options.ours_only:
+        if not (options.ours_only or options.crossover_only):
             for row in baselines(options.baselines.split(";")):
                 note(**row)
-        for N, T, B in SIZES:
+        for N, T, B in () if options.crossover_only else SIZES:
             task = Task.random(N, T, 2, seed=0)
             row = {"what": "step", "N": N, "T": T, "B": B, "ours": B * T / ours(task, B, 5 if B * T < 5e10 else 3) / 1e9}
             gpu.xp.get_default_memory_pool().free_all_blocks()
@@ -142,7 +143,7 @@ def main() -> None:
             task = Task.random(N, T, 2, seed=0)
             for B in (16, 64, 256, 1024, 4096):
                 repeats = max(2, min(50, 400_000_000 // (B * T * 8)))
-                row = {"what": "crossover", "N": N, "T": T, "B": B, "cuda": ours(task, B, 20), "cpu": processor(task, B, repeats)}
+                row = {"what": "crossover", "N": N, "T": T, "B": B, "cuda": ours(task, B, 100), "cpu": processor(task, B, repeats)}
                 print(row, flush=True)
                 note(**row)
 

@@ -98,7 +98,7 @@ def noise(case: Case) -> Row:
     from scb import SparseContextualBigram
 
     x = np.random.default_rng(case["seed"]).integers(case["N"], size=20_000)
-    model = SparseContextualBigram(10, transition=case["transition"], context=case["context"]).fit(x)
+    model = SparseContextualBigram(10, transition=case["transition"], context=case["context"], background="labels").fit(x)
     return {"lags": int(model.lags_["lag"].size), "converged": model.converged_}
 
 
@@ -110,7 +110,7 @@ def symbols(case: Case) -> Row:
     N = case["N"]
     weights, matrices = mixture(N, (2, 5, 9), case["transition"] == "per_lag", case["rare"], rng)
     x = drawn(weights, matrices, case["n"], rng)
-    model = SparseContextualBigram(12, transition=case["transition"]).fit(x)
+    model = SparseContextualBigram(12, transition=case["transition"], context=True, background="labels").fit(x)
     found: dict[int, set[int]] = {k: set() for k in range(N)}
     for k, lag in zip(model.lags_["context"].tolist(), model.lags_["lag"].tolist(), strict=True):
         found[k].add(lag)
@@ -157,7 +157,7 @@ def intervals(case: Case) -> Row:
     rng = np.random.default_rng(case["seed"])
     weights, matrices = mixture(4, (2, 5, 9), case["transition"] == "per_lag", False, rng)
     x = drawn(weights, matrices, case["n"], rng)
-    model = SparseContextualBigram(12, transition=case["transition"]).fit(x)
+    model = SparseContextualBigram(12, transition=case["transition"], context=True, background="labels").fit(x)
     rows = model.summary().columns
     mu = np.bincount(x, minlength=4) / x.size
     inside = []
@@ -174,9 +174,9 @@ def english(case: Case) -> Row:
     from scb import SparseContextualBigram
 
     x = letters(100_000)
-    SparseContextualBigram(3, transition=case["transition"]).fit(x[:2000])  # kernels are loaded
+    SparseContextualBigram(3, transition=case["transition"], context=True, background="labels").fit(x[:2000])  # kernels are loaded
     start = time.process_time()
-    model = SparseContextualBigram(20, transition=case["transition"]).fit(x)
+    model = SparseContextualBigram(20, transition=case["transition"], context=True, background="labels").fit(x)
     seconds = time.process_time() - start
     return {"seconds": seconds, "memory": _peak(), "lags": int(model.lags_["lag"].size), "converged": model.converged_}
 

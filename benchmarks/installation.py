@@ -30,12 +30,13 @@ TRAINING = ("numpy", "numba", "safetensors", "threadpoolctl", "rich", "tyro")
 PARTS = {
     "compiler": ("numpy", "numba"),
     "training": TRAINING,
+    "recovery": (*TRAINING, "scipy"),
     "plain": (NAME,),
     "tables": (f"{NAME}[tables]",),
     "report": (f"{NAME}[report]",),
     "all": (f"{NAME}[all]",),
 }
-"""Part of scb → what it requires. Compiler and training are parts of a plain installation, the last three are extras."""
+"""Part of scb → what it requires. Compiler, training and recovery are parts of a plain installation, the last three are extras."""
 IMPORTS = {
     "scb": "import scb",
     "training": "import scb; scb.train",

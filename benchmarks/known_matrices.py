@@ -32,10 +32,14 @@ def work(case: Case) -> Row:
     second = MTD((*first.weights[1:], first.weights[0]), first.matrices)
     init = None
     if case["start"] != "nothing known":
-        init = SparseContextualBigram(MAX_LAG, transition="shared").fit(first.sample(KNOWN, seed))
+        init = SparseContextualBigram(MAX_LAG, transition="shared", context=True, background="labels").fit(
+            first.sample(KNOWN, seed)
+        )
     x = second.sample(FIT, 1_000 + seed)
     unseen = second.sample(HELD, 2_000 + seed)
-    model = SparseContextualBigram(MAX_LAG, transition="shared", smoothing=SMOOTHING[case["start"]])
+    model = SparseContextualBigram(
+        MAX_LAG, transition="shared", smoothing=SMOOTHING[case["start"]], context=True, background="labels"
+    )
     model.fit(x[: FIT // 2], init=init)  # so that everything is compiled
     began = time.perf_counter()
     model.fit(x, init=init)

@@ -73,7 +73,7 @@ def mirror() -> str:
         line(8, base, WIDTH - 8, base),
         line(middle, base + 5, middle, 30),
         *dots,
-        text(8, 16, f"where {len(signals)} runs ended", LEFT),
+        text(8, 16, f"overlap with the truth, {len(signals)} runs", LEFT),
         text(8, base + 22, "−1", ' style="text-anchor:start"'),
         text(middle, base + 22, "0"),
         text(WIDTH - 8, base + 22, "1", ' style="text-anchor:end"'),
@@ -133,7 +133,7 @@ def price() -> str:
     def y(samples: float) -> float:
         return base - (base - top) * math.log10(samples / 1000) / 3.5
 
-    parts = [text(8, 16, "samples needed", LEFT), line(left, base, right, base), line(left, base, left, top - 6)]
+    parts = [text(8, 16, "samples needed (log scale)", LEFT), line(left, base, right, base), line(left, base, left, top - 6)]
     for power, words in ((3, "1,000"), (4, "10,000"), (5, "100,000"), (6, "1 million")):
         parts.append(text(left - 6, y(10**power) + 4, words, ' class="small" style="text-anchor:end"'))
     for name, (table, setting, column, colour) in lines.items():

@@ -103,7 +103,9 @@ def work(case: Case) -> Row:
     began = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = scb.SparseContextualBigram(MAX_LAG, transition="per_lag", background=case["background"]).fit(x[:LENGTH])
+        model = scb.SparseContextualBigram(MAX_LAG, transition="per_lag", context=True, background=case["background"]).fit(
+            x[:LENGTH]
+        )
     seconds = time.process_time() - began
     distributions = model.predict_proba(x[LENGTH - MAX_LAG :])[MAX_LAG - 1 : -1]
     scores = np.log2(distributions[np.arange(HELD), np.searchsorted(model.classes_, x[LENGTH:])])

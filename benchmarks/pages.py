@@ -1,8 +1,9 @@
-"""Tables of the site that are made from what benchmarks, examples and the full run have kept; nothing is measured here.
+"""Tables and numbers of the site, from what benchmarks, examples and the full run have kept; nothing is measured here.
 
     python benchmarks/pages.py [NAME ...]
 
 A table stands on its page between ``<!-- table NAME -->`` and ``<!-- end -->``; tests/project/test_site_kept.py compares the two.
+docs/_ext/result_numbers.py explains single numbers; all of them are written, whatever tables are named.
 """
 
 import json
@@ -27,6 +28,7 @@ from scb.paper.stage_one import power_laws
 from scb.theory.constants import attention_error
 
 sys.path.append(str(DOCS / "_ext"))
+import result_numbers
 from result_numbers import written
 
 HERE = Path(__file__).parent
@@ -181,6 +183,51 @@ def gpu_crossover() -> list[str]:
     return table_of("N|B|tokens per step|GPU, ms|processor, ms|processor / GPU", lines)
 
 
+def whole_runs() -> list[str]:
+    """Seconds of whole runs and of their kernels."""
+    lines = [
+        (
+            "GPU" if row["device"] == "cuda" else "processor",
+            row["case"].split(",")[0],
+            row["N"],
+            f"{row['T']:,}",
+            row["steps"],
+            f"{row['kernels']:.3f}",
+            f"{row['whole']:.3f}",
+            f"{row['ratio']:.2f} ({row['low']:.2f} to {row['high']:.2f}, n = {row['n']})",
+        )
+        for row in rows("gpu/whole_runs.jsonl", "run")
+    ]
+    return table_of("where|recipe|N|T|steps|kernels, s|whole run, s|whole run / kernels, median and range", lines)
+
+
+def many_runs() -> list[str]:
+    """Seconds of many runs at once, and of one."""
+    lines = [
+        (
+            "GPU" if row["device"] == "cuda" else "processor, two threads",
+            f"{row['one']:.3f}",
+            f"{row['together']:.2f}",
+            f"{row['ratio']:.1f} ({row['low']:.1f} to {row['high']:.1f}, n = {row['n']})",
+        )
+        for row in rows("gpu/whole_runs.jsonl", "many")
+    ]
+    return table_of("where|one run, s|64 runs, s|64 runs / one run, median and range", lines)
+
+
+def noise_rule() -> list[str]:
+    """How the two rules for the noise of A end the stages of the same runs."""
+    found = [json.loads(line) for line in (HERE / "noise_rule.jsonl").read_text(encoding="utf-8").splitlines()]
+    apart = [row["apart"] for row in found]
+    lines = []
+    for name, words in (("sample", "2,048 positions"), ("all", "all positions")):
+        distances = np.array([row[name]["distance"] for row in found])
+        lines.append((words, f"{(distances <= 0.05).sum()} of {len(found)}", f"{np.median(distances):.4f}"))
+    counts = ", ".join(f"{apart.count(x)} by {x}" for x in sorted(set(apart)))
+    table = table_of("noise measured by|runs within 0.05|median distance", lines)
+    return [*table, "", f"Evaluations by which the ends of stages differ between the two rules: {counts}."]
+
+
 def gpu_signs() -> list[str]:
     """The least batch that finds the sign in nine of ten runs, by the power law for each projector."""
     table = shipped("long-signs")
@@ -255,7 +302,8 @@ def block(needs: tuple[str, ...], make: Callable[..., str]) -> Callable[[], list
 PARTS = {
     "compiler": "NumPy and Numba, which compile the numerical code; part of every installation",
     "training": "what training, sampling and the planner use, with the commands",
-    "plain": "`pip install .`: SciPy and scikit-learn besides, for recovery and the estimator",
+    "recovery": "SciPy besides, for recovery",
+    "plain": "`pip install .`: scikit-learn besides, for the estimator and `scb fit`",
     "tables": "`pip install '.[tables]'`: CSV, Parquet and data frames",
     "report": "`pip install '.[report]'`: tables, pictures, reports, `scb reproduce`",
     "all": "`pip install '.[all]'`: sweeps on a cluster and pandas besides",
@@ -294,6 +342,9 @@ TABLES: dict[str, tuple[str, Callable[[], list[str]]]] = {
     **{name: ("explanation/examples", held_out(name)) for name in ("paradise_lost", "kalevala", "seattle_rain")},
     "gpu-steps": ("explanation/gpu", gpu_steps),
     "gpu-crossover": ("explanation/gpu", gpu_crossover),
+    "whole-runs": ("explanation/gpu", whole_runs),
+    "many-runs": ("explanation/gpu", many_runs),
+    "noise-rule": ("explanation/engine", noise_rule),
     "gpu-signs": ("explanation/gpu", gpu_signs),
     "gpu-rates": ("explanation/gpu", gpu_rates),
     "gpu-plan": ("explanation/gpu", gpu_plan),
@@ -311,3 +362,7 @@ def page_of(name: str) -> Path:
 if __name__ == "__main__":
     for name in sys.argv[1:] or TABLES:
         fill(page_of(name), name, TABLES[name][1]())
+    for page in sorted(DOCS.rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        if result_numbers.IN_PAGE.search(text):
+            page.write_text(result_numbers.filled(text), encoding="utf-8")

@@ -44,9 +44,11 @@ def work(case: Case) -> Row:
     import dask.array as da
 
     x = sequence(case["N"], case["law"], case["seed"])
-    made = scb.SparseContextualBigram(6, transition=case["transition"])
+    made = scb.SparseContextualBigram(6, transition=case["transition"], context=True, background="labels")
     whole = made.fit(x)
-    parted = scb.SparseContextualBigram(6, transition=case["transition"]).fit(da.from_array(x, chunks=LENGTH // case["chunks"]))
+    parted = scb.SparseContextualBigram(6, transition=case["transition"], context=True, background="labels").fit(
+        da.from_array(x, chunks=LENGTH // case["chunks"])
+    )
     same = all(whole.lags_[name].tolist() == parted.lags_[name].tolist() for name in ("context", "lag"))
     difference = float(np.abs(numbers(whole) - numbers(parted)).max()) if same else float("inf")
     return {"same_lags": same, "difference": difference, "same_bits": difference == 0.0, "lags": len(whole.lags_["lag"])}

@@ -125,9 +125,9 @@ MODELS: dict[str, Callable[..., Scored]] = {
     "best n-gram": partial(counted, _ngram),
     "context tree": partial(counted, lambda train, N: ContextTree.fit(train, N, DEPTH)),
     "PPM": partial(counted, PPM.fit),
-    "plain MTD": partial(lags, context=False, transition="shared"),
-    "lags": partial(lags, transition="per_lag"),
-    "lags beyond the recent past": partial(lags, transition="per_lag", background="ngram"),
+    "plain MTD": partial(lags, context=False, transition="shared", background="labels"),
+    "lags": partial(lags, transition="per_lag", context=True, background="labels"),
+    "lags beyond the recent past": partial(lags, transition="per_lag", context=True, background="ngram"),
     **{f"HMM {states}": partial(hidden, states) for states in STATES},
 }
 

@@ -6,6 +6,7 @@ cut off goes on where it was. A table on a page stands between ``<!-- table NAME
 
 import argparse
 import json
+import math
 import os
 import re
 import sys
@@ -16,8 +17,6 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 Case = dict[str, Any]
 Row = dict[str, Any]
@@ -37,8 +36,13 @@ def read(path: Path) -> list[tuple[Case, Row]]:
     return found
 
 
-def complete(path: Path, work: Callable[[Case], Row], cases: Sequence[Case], jobs: int, seconds: float = np.inf) -> None:
-    """Run the cases that are missing in a file, and say how far it is. After so many seconds no further case is begun."""
+def rewrite(path: Path, rows: Sequence[tuple[Case, Row]]) -> None:
+    """Put these cases with their rows into a file, in the place of all that is there."""
+    path.write_text("".join(json.dumps([case, row]) + "\n" for case, row in rows))
+
+
+def complete(path: Path, work: Callable[[Case], Row], cases: Sequence[Case], jobs: int, seconds: float = math.inf) -> None:
+    """Run the cases that are missing in a file, and say how far it is; after so many seconds, begin no more of them."""
     done = {_key(case) for case, _ in read(path)}
     missing = [case for case in cases if _key(case) not in done]
     print(f"{len(missing)} of {len(cases)} cases are to be run", file=sys.stderr, flush=True)
@@ -119,7 +123,7 @@ def main(description: str | None, kept: Path, page: str, sections: Mapping[str, 
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sections", nargs="*", help=f"of {', '.join(sections)}; all if none is named")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
-    parser.add_argument("--seconds", type=float, default=np.inf, help="of each section, after which no further case is begun")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="of each section, after which no further case is begun")
     parser.add_argument("--out", type=Path, default=kept, help="the folder of the results")
     parser.add_argument("--only", type=int, nargs="*", metavar="N", help="cases with so many tokens")
     parser.add_argument("--tables", action="store_true", help="run nothing; write the tables of what is there")
@@ -161,6 +165,6 @@ def wilson(right: int, of: int) -> str:
         return ""
     p, z = right / of, 1.96
     middle = p + z * z / (2 * of)
-    half = z * np.sqrt(p * (1 - p) / of + z * z / (4 * of * of))
+    half = z * math.sqrt(p * (1 - p) / of + z * z / (4 * of * of))
     scale = 1 + z * z / of
     return f"{100 * (middle - half) / scale:.1f} to {percent((middle + half) / scale)}"

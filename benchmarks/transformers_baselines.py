@@ -99,7 +99,7 @@ def run_sequences(sheet: Sheet) -> None:
         for i in range(TASKS):
             task = random_task(N, T, 2, i)
             began = time.perf_counter()
-            fit = scb.SparseContextualBigram(max_lag=T + 1).fit(generated(task, i)[:length])
+            fit = scb.SparseContextualBigram(max_lag=T + 1, context=True, background="labels").fit(generated(task, i)[:length])
             seconds = time.perf_counter() - began
             windows, truth = held_out(task, i)
             F = np.stack([fit.predict_proba(window)[-1] for window in windows[:, -(T + 1) :]])

@@ -24,7 +24,6 @@ extensions = [
     "sphinx_design",
     "sphinx_copybutton",
     "code_links",  # docs/_ext: paths and names in pages become links to the source
-    "result_numbers",  # numbers in prose, from results on disk
     "maths",  # subscripts in plain text
     "mended_html",  # anchors in headings, figures at full size, breaks in long names
     "made_pages",  # the figures of the paper, the command line, the names of the package

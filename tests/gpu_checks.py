@@ -1,10 +1,12 @@
 """``make test-gpu``: the engine on a real GPU against the processor's, token by token, and whole runs; no part of ``make test``."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -23,6 +25,22 @@ from scb.training.stages import Stage
 
 KEY = np.uint64(0x0123_4567_89AB_CDEF)
 SIZES = [(2, 5000), (3, 5000), (4, 5000), (10, 5000), (20, 5000), (50, 5000), (100, 100_000), (500, 100_000)]
+KEPT = Path(__file__).parents[1] / "benchmarks" / "gpu" / "checks.jsonl"
+KINDS = {"tokens", "gradients", "run", "side by side", "jobs", "killed"}
+
+
+@pytest.fixture(scope="module")
+def keep():
+    """Takes what a check has measured; if all were run, the rows replace those that docs/explanation/gpu.md shows."""
+    rows = []
+
+    def take(what, **row):
+        rows.append({"what": what, **row})
+        print(rows[-1])
+
+    yield take
+    if {row["what"] for row in rows} == KINDS:
+        KEPT.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 @pytest.fixture(scope="module")
@@ -37,11 +55,11 @@ def sampler_of(task, bits):
 
 @pytest.mark.parametrize("bits", [16, 12, 9])
 @pytest.mark.parametrize(("N", "T"), SIZES)
-def test_tokens_are_the_processors(gpu, N, T, bits, record_property):
+def test_tokens_are_the_processors(gpu, keep, N, T, bits):
     """Every one of 5·10⁷ draws, also where 9 or 12 bits force up to all of them onto the exact path."""
     task = scb.Task.random(N, T, 2, seed=1)
     sampler = sampler_of(task, bits)
-    steps = DeviceSteps(gpu, sampler, T)
+    steps = DeviceSteps(gpu, [sampler], T)
     samples = 50_000_000 // T
     found = gpu.xp.empty((samples, T), np.uint16)
     steps._launch("draw_tokens", (4096,), 256, 0, KEY, samples, 0, samples, T, *steps._sampler, found)
@@ -54,13 +72,13 @@ def test_tokens_are_the_processors(gpu, N, T, bits, record_property):
     for i, key in enumerate(keys):
         draw_tokens(key, sampler.tokens, scratch, tokens)
         different += int((found[i] != tokens).sum())
-    print(f"N = {N}, {bits} bits: {different} of {found.size:,} tokens differ")
+    keep("tokens", N=N, bits=bits, different=different, tokens=found.size)
     assert different == 0
 
 
 @pytest.mark.parametrize("bits", [16, 12])
 @pytest.mark.parametrize(("N", "T"), SIZES)
-def test_gradients_are_the_processors(gpu, N, T, bits):
+def test_gradients_are_the_processors(gpu, keep, N, T, bits):
     """A single wrong token among some 10⁸ would move g[t] by about |u|, 10⁵ times what rounding does."""
     task = scb.Task.random(N, T, 2, seed=1)
     sampler = sampler_of(task, bits)
@@ -68,36 +86,35 @@ def test_gradients_are_the_processors(gpu, N, T, bits):
     V = np.ascontiguousarray(line_V(task, 0.3))
     A = np.asfortranarray(line_A(task, 0.3) + rng.normal(size=(T, N)) / T)
     B = 200_000_000 // T
-    steps = DeviceSteps(gpu, sampler, T)
-    steps.put(V, A)
-    losses = steps.differentiate(KEY, B)
+    steps = DeviceSteps(gpu, [sampler], T)
+    steps.put(0, V, A)
+    work = steps.differentiate([0], np.array([KEY]), B)
     gA = np.zeros((T, N), order="F")
     loss, gV = mini_batch_gradient(KEY, sampler, B, V, A, np.zeros(N), gA)
-    g = steps.g.get()[:, :T].T
-    errors = [
-        abs(float(losses.sum()) / loss - 1),
-        np.linalg.norm(steps.gV.get() - gV) / np.linalg.norm(gV),
-        np.linalg.norm(g - gA) / np.linalg.norm(gA),
-        np.abs(g - gA).max(),
-    ]
-    size = f"N = {N}, T = {T}, B = {B}, {bits} bits"
-    print(f"{size}: loss {errors[0]:.1e}, gV {errors[1]:.1e}, g {errors[2]:.1e}, worst {errors[3]:.1e}")
-    assert max(errors[:3]) < 1e-6
-    assert errors[3] < 1e-3
+    g = work.g[0].get()[:, :T].T
+    errors = {
+        "loss": abs(float(work.losses.sum()) / loss - 1),
+        "gV": float(np.linalg.norm(work.gV[0].get() - gV) / np.linalg.norm(gV)),
+        "gA": float(np.linalg.norm(g - gA) / np.linalg.norm(gA)),
+    }
+    worst = float(np.abs(g - gA).max())
+    keep("gradients", N=N, T=T, B=B, bits=bits, **errors, worst=worst)
+    assert max(errors.values()) < 1e-6
+    assert worst < 1e-3
 
 
 @pytest.mark.parametrize("N", [3, 10, 20])
-def test_a_tuned_run_ends_where_the_processors_does(gpu, N):
+def test_a_tuned_run_ends_where_the_processors_does(gpu, keep, N):
     task = scb.Task.random(N, 2000, 2, seed=0)
     recipe = scb.recipes.tuned(task)
     runs = {device: scb.train(task, recipe, seed=1, device=device) for device in ("cpu", "cuda")}
     cpu, cuda = runs["cpu"], runs["cuda"]
     mu = np.sqrt(task.mu)
-    distance = [float(np.linalg.norm((x - y) * mu)) for x, y in ((cpu.V, cuda.V), (cpu.A, cuda.A))]
-    ends = [(run.step, distance_V(task, run.V), distance_A(task, run.A)) for run in (cpu, cuda)]
-    print(f"N = {N}: ‖V − V'‖ {distance[0]:.1e}, ‖A − A'‖ {distance[1]:.1e}; steps, ‖V − P‖, ‖A − Q‖: {ends}")
+    apart = {name: float(np.linalg.norm((getattr(cpu, name) - getattr(cuda, name)) * mu)) for name in "VA"}
+    ends = {"steps": cuda.step, "dist_V": distance_V(task, cuda.V), "dist_A": distance_A(task, cuda.A)}
+    keep("run", N=N, apart_V=apart["V"], apart_A=apart["A"], **ends)
     assert cpu.step == cuda.step
-    assert max(distance) < 1e-4
+    assert max(apart.values()) < 1e-4
 
 
 @pytest.mark.parametrize(("N", "T", "B"), [(3, 5000, 20_000), (20, 5000, 20_000), (100, 20_000, 20_000)])
@@ -114,7 +131,21 @@ def test_the_same_bits_every_time(gpu, N, T, B):
         assert other.loss == taken[0].loss
 
 
-def test_a_dask_worker_has_the_gpu(tmp_path):
+def test_runs_side_by_side_are_those_alone(gpu, keep):
+    """64 runs with two batch sizes: every one is the same to the last bit as alone, its history and verdict too."""
+    tasks = [scb.Task.random(3, 2000, 2, seed=seed) for seed in range(64)]
+    recipes = [scb.recipes.paper(task, steps=(40, 40, 0), batch_size=64 + 64 * (seed % 2)) for seed, task in enumerate(tasks)]
+    together = scb.train_many(tasks, recipes, range(64), device="cuda")
+    for seed in (0, 1, 40, 63):
+        alone = scb.train(tasks[seed], recipes[seed], seed, device="cuda")
+        np.testing.assert_array_equal(together[seed].A, alone.A)
+        np.testing.assert_array_equal(together[seed].V, alone.V)
+        np.testing.assert_equal(together[seed].history, alone.history)
+        assert together[seed].verdict == alone.verdict
+    keep("side by side", runs=64)
+
+
+def test_a_dask_worker_has_the_gpu(tmp_path, keep):
     """Jobs of a sweep, on a scheduler and a worker started as docs/howto/gpu.md says: the rows are those of this process."""
     pytest.importorskip("distributed")
     from scb.jobs.dask import connected
@@ -148,7 +179,7 @@ def test_a_dask_worker_has_the_gpu(tmp_path):
     for (job,), answer in answers:
         assert answer.failures == {}
         np.testing.assert_equal(answer.results[job.key].rows, job.run())
-    print(f"{len(jobs)} jobs on a Dask worker with one GPU: the rows of this process")
+    keep("jobs", jobs=len(jobs))
 
 
 SCRIPT = """
@@ -159,7 +190,7 @@ run = scb.train(task, recipe, seed=1, device="cuda", checkpoint=sys.argv[1], che
 """
 
 
-def test_a_killed_run_resumes_to_the_same_bits(tmp_path):
+def test_a_killed_run_resumes_to_the_same_bits(tmp_path, keep):
     command = [sys.executable, "-c", SCRIPT]
     subprocess.run([*command, str(tmp_path / "whole")], check=True)
     victim = subprocess.Popen([*command, str(tmp_path / "killed")])
@@ -173,6 +204,6 @@ def test_a_killed_run_resumes_to_the_same_bits(tmp_path):
     assert 0 < stopped < 600
     subprocess.run([*command, str(file.parent)], check=True)
     whole, resumed = (scb.Run.load(tmp_path / name) for name in ("whole", "killed"))
-    print(f"killed after step {stopped} of {whole.step}")
+    keep("killed", step=stopped, steps=whole.step)
     np.testing.assert_array_equal(whole.A, resumed.A)
     np.testing.assert_array_equal(whole.V, resumed.V)

@@ -17,8 +17,48 @@ INTRODUCTION = """\
 `scb COMMAND --help` says all of this in a terminal; this page is made from the same texts. An option may stand before or after the
 arguments, and words in it may be joined by `-` or `_`.
 
-What a command prints about its progress goes to stderr, what it found to stdout. It ends with status 0; with 2 and one line that
-says what to change, where something that was given cannot be used; and with 130 after Ctrl-C, with the command that goes on.
+What a command prints about its progress goes to stderr, what it found to stdout. For other programs, `--json` prints what was found
+as [one JSON object](json.md).
+
+## Exit statuses
+
+| status | meaning |
+|---|---|
+| 0 | The work was done, also if a run has not learned its task. |
+| 1 | The work ended without success: a run diverged, or the output could not be printed. |
+| 2 | It could not be done as asked. One line on stderr says what to change. |
+| 130 | It was interrupted by Ctrl-C. A line on stderr has the command that goes on, where there is one. |
+
+## Completion in the shell
+
+The Tab key completes commands and options, if the shell is told how. In bash, for the shell that is open:
+
+```sh
+eval "$(scb --print-completion bash)"
+```
+
+To have it in every new shell, write the script where bash looks for it (this needs the system's package `bash-completion`):
+
+```sh
+mkdir -p ~/.local/share/bash-completion/completions
+scb --print-completion bash > ~/.local/share/bash-completion/completions/scb
+```
+
+In zsh, write it to a folder of `fpath`, and name that folder in `~/.zshrc` before the line with `compinit`:
+
+```sh
+mkdir -p ~/.zfunc
+scb --print-completion zsh > ~/.zfunc/_scb
+```
+
+```sh
+fpath+=~/.zfunc
+autoload -Uz compinit && compinit
+```
+
+Write the script again when scb has been updated.
+
+## Commands
 """
 
 
@@ -56,7 +96,7 @@ def _section(name: str) -> str:
     usage = " ".join(["scb", name, *before, "[OPTIONS]"])
     paragraphs = "\n\n".join(map(_marked, _description(_command(name))))
     listed = "\n\n".join(f"`{one.written}`\n: {_with_code(one.said)}{one.default}" for one in found)
-    return f"## scb {name}\n\n```text\n{usage}\n```\n\n{paragraphs}\n\n{listed}\n"
+    return f"### scb {name}\n\n```text\n{usage}\n```\n\n{paragraphs}\n\n{listed}\n"
 
 
 def _description(command: Any) -> list[str]:

@@ -1,15 +1,14 @@
-"""Numbers in prose that come from results on disk: {number}`wrong-signs | sum not right | T=5000, projector=mu`.
+"""Numbers in prose that come from results on disk: <!-- number wrong-signs; sum not right; T=5000, projector=mu -->3<!-- end -->.
 
-In a page of the site this is a role, and the number is put there when the page is built. README is not built: benchmarks/readme.py
-writes its numbers.
+``python benchmarks/pages.py`` writes the number between the two comments, so that a page is whole wherever it is read, and
+tests/project/test_site.py compares it with the results.
 
-The words are separated by bars: a table, what to take, which rows, and how to write it.
+The words are separated by semicolons: a table, what to take, which rows, and how to write it.
 
 table   a file of docs/tables without its ending, a .jsonl file below benchmarks, or ``paper`` (what the registry has); or a claim,
         as ``claim:ID``, whose columns are the numbers that its judge gave, and whose rows are ensembles and cases.
         ``FILE.md # HEADING`` is the table under a heading of a file below benchmarks; of a cell, its first number, and as a
         column ``NAME ±`` the one after the sign.
-        A .txt file below benchmarks is different: a reduction follows, and a regular expression whose group is a number
 what    count; sum, mean, median, min, max of a column, or q25, its quantile; ``not`` before a column of truth values; value, where
         all rows agree.
         ``a/b`` in the place of a column is one column over another, row by row; ``a.low`` the lower end of a number of a claim
@@ -35,14 +34,12 @@ from scb.paper.report import Judged
 ROOT = Path(__file__).parents[2]
 REDUCTIONS = {"sum": np.sum, "mean": np.mean, "median": np.median, "min": np.min, "max": np.max}
 COMPARISONS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
-IN_PAGE = re.compile(r"\{number\}`([^`]+)`")
+IN_PAGE = re.compile(r"<!-- number (.+?) -->(.*?)<!-- end -->")
 
 
 def evaluate(words: str) -> str:
     """The number that the words ask for, as text; ValueError says what is wrong with them."""
-    table, what, where, form = ([part.strip() for part in words.split("|")] + ["", "", ""])[:4]
-    if table.endswith(".txt"):
-        return from_text(table, what, where, form, words)
+    table, what, where, form = ([part.strip() for part in words.split(";")] + ["", "", ""])[:4]
     columns = paper_facts() if table == "paper" else read(table)
     chosen = np.ones(len(next(iter(columns.values()))), dtype=bool)
     where, case, label = where.partition("case=")
@@ -71,17 +68,6 @@ def written(value: Any, form: str) -> str:
         return re.sub("(?<! )%", " %", format(value, form or default))  # as on all pages
     digits, _, power = format(value, f"{form[:-1]}e").partition("e")
     return f"{digits}·10{str(int(power)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
-
-
-def from_text(name: str, what: str, pattern: str, form: str, words: str) -> str:
-    """One number from all that a pattern finds in a text that a benchmark has written."""
-    found = re.findall(pattern, (ROOT / "benchmarks" / name).read_text())
-    if not found:
-        raise ValueError(f"{words!r}: not in {name}")
-    if what == "value" and not form and len(set(found)) == 1:
-        return found[0]
-    columns = {"": np.array([float(text.replace(",", "")) for text in found])}
-    return written(reduce(columns, what, np.ones(len(found), dtype=bool), words), form)
 
 
 def reduce(columns: dict[str, np.ndarray], what: str, chosen: np.ndarray, words: str) -> Any:
@@ -205,25 +191,6 @@ def paper_facts() -> dict[str, np.ndarray]:
     return {name: np.array([value]) for name, value in facts.items()}
 
 
-def in_cells(source: str) -> str:
-    """A page in which the bars of roles in rows of tables are escaped: they would end a cell otherwise."""
-    rows = re.compile(r"^\|.*\{number\}.*$", re.M)
-    return rows.sub(lambda row: IN_PAGE.sub(lambda role: re.sub(r"(?<!\\)\|", r"\|", role[0]), row[0]), source)
-
-
-def setup(app) -> dict:
-    """Called by Sphinx."""
-    from docutils import nodes
-
-    def number(name, rawtext, text, lineno, inliner, options=None, content=None):
-        try:
-            return [nodes.inline("", evaluate(text), classes=["number"])], []
-        except (ValueError, KeyError, OSError) as error:
-            return [], [inliner.reporter.error(f"number: {error}", line=lineno)]
-
-    def read_source(app, name, content):
-        content[0] = in_cells(content[0])
-
-    app.add_role("number", number)
-    app.connect("source-read", read_source)
-    return {"version": "1", "parallel_read_safe": True}
+def filled(page: str) -> str:
+    """A page with today's numbers."""
+    return IN_PAGE.sub(lambda found: f"<!-- number {found[1]} -->{evaluate(found[1])}<!-- end -->", page)

@@ -66,7 +66,9 @@ users = list(visits)
 models = {
     "found lags": scb.SparseContextualBigram(max_lag=10),
     "current page only": scb.SparseContextualBigram(max_lag=1),
-    "one set of lags for all pages": scb.SparseContextualBigram(max_lag=10, context=False),
+    "one set of lags for all pages": scb.SparseContextualBigram(
+        max_lag=10, context=False, background="labels"
+    ),
 }
 print(scb.compare({name: each.fit(users[:240]) for name, each in models.items()}, users[240:]))
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from scb.sequences.analysis import analyse as analyse
     from scb.sequences.comparison import compare as compare
     from scb.sequences.estimator import SparseContextualBigram as SparseContextualBigram
+    from scb.sequences.experts import Experts as Experts
     from scb.sequences.input_formats import read_sequences as read_sequences
     from scb.sequences.sparsity import sparsity_path as sparsity_path
     from scb.task import Task as Task
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from scb.theory.planner import plan as plan
     from scb.training import recipes as recipes
     from scb.training.loop import train as train
+    from scb.training.many import train_many as train_many
     from scb.training.progress import ProgressBar as ProgressBar
     from scb.training.recipes.recipe import Recipe as Recipe
     from scb.training.run import Run as Run
@@ -42,6 +44,7 @@ warn_of_namesake()
 _HOME = {
     "Batch": "scb.task.sampling",
     "DamagedFileError": "scb.inputs",
+    "Experts": "scb.sequences.experts",
     "InputError": "scb.inputs",
     "LinearTransformer": "scb.model",
     "ProgressBar": "scb.training.progress",
@@ -67,6 +70,7 @@ _HOME = {
     "stream": "scb.task.stream",
     "theory": "scb.theory",
     "train": "scb.training.loop",
+    "train_many": "scb.training.many",
 }
 """Public name → the module that it is imported from when it is first used."""
 

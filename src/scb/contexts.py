@@ -10,11 +10,11 @@ from scb.inputs import InputError
 if TYPE_CHECKING:
     from scb.task.sampling import Batch
 
-# (sample, position) pairs held at a time
+# How many (sample, position) pairs are held at a time
 _CHUNK = 1 << 22
 
 
-def token_mass(A: Array, batch: "Batch") -> Array:
+def token_mass(A: Array, batch: "Batch", chunk: int = _CHUNK) -> Array:
     """(n, N): the attention that falls on each token, X·a^(k), row by row."""
     n, T = batch.context.shape
     positions, N = A.shape
@@ -23,7 +23,7 @@ def token_mass(A: Array, batch: "Batch") -> Array:
             f"the batch has T = {T} positions, the attention {positions}: they must agree"
         )
     mass = np.empty((n, N))
-    for rows in _chunks(n, T):
+    for rows in _chunks(n, T, chunk):
         part = batch[rows]
         flat = (np.arange(len(part))[:, None] * N + part.context).ravel()
         mass[rows] = np.bincount(flat, A.T[part.last].ravel(), minlength=len(part) * N).reshape(
@@ -32,12 +32,12 @@ def token_mass(A: Array, batch: "Batch") -> Array:
     return mass
 
 
-def scatter_scores(U: Array, batch: "Batch", T: int) -> Array:
+def scatter_scores(U: Array, batch: "Batch", T: int, chunk: int = _CHUNK) -> Array:
     """(T, N): column k is the sum of U[i, x_t] over the samples i with last token k; (VX)ᵀr for U =
     rV.
     """
     G = np.zeros((T, U.shape[1]), order="F")
-    for rows in _chunks(len(batch), T):
+    for rows in _chunks(len(batch), T, chunk):
         part = batch[rows]
         for k in np.unique(part.last):
             mine = part.last == k
@@ -47,7 +47,7 @@ def scatter_scores(U: Array, batch: "Batch", T: int) -> Array:
     return G
 
 
-def _chunks(n: int, T: int) -> list[slice]:
-    """Slices of n samples, so few at a time that their (sample, position) pairs fit into memory."""
-    size = max(1, _CHUNK // max(T, 1))
+def _chunks(n: int, T: int, chunk: int) -> list[slice]:
+    """Slices of n samples, each with at most ``chunk`` (sample, position) pairs."""
+    size = max(1, chunk // max(T, 1))
     return [slice(i, min(n, i + size)) for i in range(0, n, size)]

@@ -102,9 +102,8 @@ class Folder:
         foreign = [name for name in new if _holds_something(self.path / name)]
         if foreign and not (overwrite or self._overwrite):
             raise InputError(
-                f"{self.path} has {', '.join(foreign)}, which scb did not write: give another"
-                " folder, or"
-                " replace it with --overwrite (overwrite=True in Python)"
+                f"{self.path} has {', '.join(foreign)}, which scb did not write: give another "
+                "folder, or replace it with --overwrite (overwrite=True in Python)"
             )
         if new:
             self._append("".join(f"{name}\n" for name in new).encode())

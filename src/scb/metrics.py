@@ -1,12 +1,13 @@
 """What a run is judged by: distances, similarities, signals, and the normalised "star"."""
 
-import math
+from typing import Any
 
 import numpy as np
 
 from scb.arrays import Array
 from scb.geometry import mu_inner, mu_norm, threshold_normalize
-from scb.geometry.lines import distance_from_line_A, root, signal_A, signal_V
+from scb.geometry.lines import distance_from_line_A, signal_A, signal_V
+from scb.geometry.products import root, row_dot
 from scb.inputs import number, shaped_array
 from scb.task import Task
 from scb.theory.expectations import best_value, loss_by_moments
@@ -105,7 +106,7 @@ def similarity_V(task: Task, V: Array) -> float:
     0.75
     """
     P, mu = task.P, task.mu
-    return mu_inner(V, P, mu) / math.sqrt(mu_inner(V, V, mu) * mu_inner(P, P, mu))
+    return mu_inner(V, P, mu) / root(mu_inner(V, V, mu) * mu_inner(P, P, mu))
 
 
 def similarity_A(task: Task, A: Array) -> float:
@@ -132,7 +133,7 @@ def similarity_A(task: Task, A: Array) -> float:
     >>> round(scb.metrics.similarity_A(task, np.full((40, 3), 1 / 40)), 3)
     0.223
     """
-    return task.inner_Q(A) / math.sqrt(mu_inner(A, A, task.mu) * _square_Q(task))
+    return task.inner_Q(A) / root(mu_inner(A, A, task.mu) * _square_Q(task))
 
 
 def star(task: Task, A: Array, threshold: float | None = None) -> tuple[Array, Array]:
@@ -216,24 +217,41 @@ def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
     >>> {name: round(measured[name], 3) for name in ("loss", "alpha_V", "dist_A", "dist_A_star")}
     {'loss': 0.272, 'alpha_V': 0.5, 'dist_A': 0.346, 'dist_A_star': 0.003}
     """
+    V = shaped_array("V", V, task.P.shape)
+    A = shaped_array("A", A, (task.T, task.N))
+    moments, on_support = column_sums(task, A)
+    rows = measure_all(task, V[None], moments[None], on_support[None])
+    return {name: float(column[0]) for name, column in rows.items()}
+
+
+def column_sums(task: Task, A: Any) -> tuple[Array, Array]:
+    """What ``measure_all`` needs of A (T, N): its moments (4, N), for b = a − 1/T the sums Σb and
+    Σb² of each column, and Σa and Σa² over the entries that the threshold keeps; and its entries on
+    the support (Q, N). An A on a GPU is asked for them.
+    """
     # Import lazily: Numba is slow to load.
     from scb.kernels.step.lazy_columns import column_moments
 
-    V = shaped_array("V", V, task.P.shape)
-    A = shaped_array("A", A, (task.T, task.N))
+    if not isinstance(A, np.ndarray):
+        return A.moments
+    moments = column_moments(np.asfortranarray(A), task.weight_threshold)
+    return moments, A[task.positions, np.arange(task.N)]
+
+
+def measure_all(task: Task, V: Array, moments: Array, on_support: Array) -> dict[str, Array]:
+    """The quantities of ``measure`` at E points, (E,) each, from V (E, N, N) and the
+    ``column_sums`` of A, (E, 4, N) and (E, Q, N). Those of one point do not depend on the others.
+    """
     mu, T = task.mu, task.T
-    # For b = a − 1/T: Σb and Σb² of each column; and Σa and Σa² over the entries that the threshold
-    # keeps.
-    sums, squares, kept, kept_squares = column_moments(np.asfortranarray(A), task.weight_threshold)
-    on_support = A[task.positions, np.arange(task.N)]  # (Q, N)
-    K_A = float(mu @ squares)
+    sums, squares, kept, kept_squares = np.moveaxis(moments, 1, 0)
+    K_A = row_dot(squares, mu)
     K_AQ = mu_inner(on_support - 1 / T, task.weights, mu)
     # Columns need not sum to 1 here, as they do in the theory: hence the terms with their sums.
-    AA = K_A + float(mu @ (2 * sums + 1)) / T
+    AA = K_A + row_dot(2 * sums + 1, mu) / T
     QA = K_AQ + 1 / T
-    cross = K_AQ - float(mu @ sums) / T
+    cross = K_AQ - row_dot(sums, mu) / T
     QQ = _square_Q(task)
-    alpha_A = signal_A(task, K_AQ)
+    alpha_A = np.broadcast_to(signal_A(task, K_AQ), K_A.shape)
     alpha_V, _, delta_V = signal_V(task, V)
     return {
         "loss": loss_by_moments(task, V, 1 + sums, AA, QA),
@@ -241,7 +259,7 @@ def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
         "alpha_A": alpha_A,
         "delta_V": delta_V,
         "delta_A": distance_from_line_A(task, alpha_A, K_A, cross),
-        "dist_V": distance_V(task, V),
+        "dist_V": mu_norm(V - task.P, mu),
         "dist_A": distance_from_line_A(task, 1.0, K_A, cross),
         "sim_V": similarity_V(task, V),
         "sim_A": QA / root(AA * QQ),
@@ -251,7 +269,7 @@ def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
 
 def _measure_star(
     task: Task, QQ: float, on_support: Array, kept: Array, kept_squares: Array
-) -> dict[str, float]:
+) -> dict[str, Array]:
     """What ``star`` would be measured at, from the entries of A on the support and the sums over
     those that are kept.
     """
@@ -259,15 +277,17 @@ def _measure_star(
     some = kept > 0  # a column that keeps nothing becomes uniform
     mass = np.where(some, kept, 1.0)
     reached = np.where(on_support >= task.weight_threshold, on_support, 0.0)
-    square = float(mu @ np.where(some, kept_squares / mass**2, 1 / task.T))
-    star_Q = float(mu @ np.where(some, (task.weights * reached).sum(axis=0) / mass, 1 / task.T))
+    square = row_dot(np.where(some, kept_squares / mass**2, 1 / task.T), mu)
+    overlap = (task.weights * reached).sum(axis=-2) / mass
+    star_Q = row_dot(np.where(some, overlap, 1 / task.T), mu)
     # V* = μ1ᵀ + ratio·(P − μ1ᵀ), see ``best_value``
     ratio = star_Q / square
+    V_star = mu[:, None] + np.multiply.outer(ratio, task.P - mu[:, None])
     return {
         "dist_A_star": root(square - 2 * star_Q + QQ),
         "sim_A_star": star_Q / root(square * QQ),
         "dist_V_star": abs(ratio - 1) * root(task.K_P),
-        "sim_V_star": similarity_V(task, mu[:, None] + ratio * (task.P - mu[:, None])),
+        "sim_V_star": similarity_V(task, V_star),
     }
 
 

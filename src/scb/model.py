@@ -2,7 +2,7 @@
 
 Both predict F = V·X·a^(k), where column t of X is the one-hot of token x_t and a^(k) is the
 attention that the last token k chooses. They differ in the attention: free weights A, or a softmax
-σ(W) over positions.
+σ(W) over positions. The linear one may have several heads: F = Σ_h V_h·X·a_h^(k).
 """
 
 from abc import ABC, abstractmethod
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from scb.arrays import Array
 from scb.contexts import scatter_scores, token_mass
+from scb.geometry.heads import apart, per_head, side_by_side
 from scb.inputs import InputError, real_array
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class OneLayerTransformer(ABC):
             The predictions, one row per sample. Rows sum to 1 if the columns of V and of the
             attention do.
         """
-        return token_mass(self.attention, batch) @ self.V.T
+        return _mass(self.attention, batch) @ side_by_side(self.V).T
 
     def loss(self, batch: "Batch") -> float:
         """Compute the paper's loss, the mean of ½‖e_o − F‖² over a batch.
@@ -167,13 +168,13 @@ class LinearTransformer(OneLayerTransformer):
     """The linear transformer F(x, k) = V·X·A[:, k], whose attention weights A are free parameters.
 
     It predicts the label of a context x and last token k. Column t of X is the one-hot vector of
-    token x_t.
+    token x_t. With several heads, F(x, k) = Σ_h V_h·X·A_h[:, k].
 
     Parameters
     ----------
-    V : (N, N) array
+    V : (N, N) array, or (H, N, N) with several heads
         The value matrix.
-    A : (T, N) array
+    A : (T, N) array, or (H, T, N) with several heads
         The attention; column k holds the weights of the T positions when the last token is k.
 
     Examples
@@ -196,7 +197,7 @@ class LinearTransformer(OneLayerTransformer):
     """
 
     def __init__(self, V: ArrayLike, A: ArrayLike) -> None:
-        self.V, self.A = _parameters(V, A, "A")
+        self.V, self.A = _parameters(V, A, "A", heads=True)
 
     @property
     def attention(self) -> Array:
@@ -301,7 +302,8 @@ def batch_gradient(V: Array, A: Array, batch: "Batch") -> Gradient:
     Parameters
     ----------
     V, A, batch : (N, N) array, (T, N) array and Batch
-        The value matrix, the attention, and the samples.
+        The value matrix, the attention, and the samples. With several heads V is (H, N, N) and A
+        is (H, T, N).
 
     Returns
     -------
@@ -315,13 +317,18 @@ def batch_gradient(V: Array, A: Array, batch: "Batch") -> Gradient:
     >>> bool(abs(g.V).max() < 0.01)  # the task itself is the minimum of the expected loss
     True
     """
-    mass = token_mass(A, batch)  # (n, N)
-    r = _residual(mass @ V.T, batch)  # (n, N)
+    mass = _mass(A, batch)  # (n, H·N)
+    r = _residual(mass @ side_by_side(V).T, batch)  # (n, N)
     n = len(batch)
     loss = float(0.5 * np.square(r).sum() / n)
-    return Gradient(
-        loss, V=r.T @ mass / n, A=scatter_scores(r @ V, batch, A.shape[0]) / n, samples=n
-    )
+    gV = apart(r.T @ mass / n, len(per_head(V)))
+    gA = [scatter_scores(r @ one, batch, A.shape[-2]) / n for one in per_head(V)]
+    return Gradient(loss, V=gV, A=gA[0] if A.ndim == 2 else np.stack(gA), samples=n)
+
+
+def _mass(A: Array, batch: "Batch") -> Array:
+    """(n, H·N): the attention of each head that falls on each token, row by row."""
+    return np.hstack([token_mass(one, batch) for one in per_head(A)])
 
 
 def _residual(F: Array, batch: "Batch") -> Array:
@@ -331,9 +338,18 @@ def _residual(F: Array, batch: "Batch") -> Array:
     return r
 
 
-def _parameters(V: ArrayLike, A: ArrayLike, name: str) -> tuple[Array, Array]:
+def _parameters(V: ArrayLike, A: ArrayLike, name: str, heads: bool = False) -> tuple[Array, Array]:
     V = real_array("V", V, copy=False)
-    A = np.asfortranarray(real_array(name, A, copy=False))
+    A = real_array(name, A, copy=False)
+    if heads and V.ndim == 3:
+        if V.shape[1] != V.shape[2]:
+            raise InputError(f"V has shape {V.shape}: it must be square in each head, (H, N, N)")
+        if A.ndim != 3 or A.shape[::2] != V.shape[:2]:
+            raise InputError(
+                f"{name} has shape {A.shape}: it must be ({len(V)}, T, {V.shape[1]}) to go with V"
+            )
+        return V, A
+    A = np.asfortranarray(A)
     if V.ndim != 2 or V.shape[0] != V.shape[1]:
         raise InputError(f"V has shape {V.shape}: it must be square, (N, N)")
     if A.ndim != 2 or A.shape[1] != V.shape[0]:

@@ -72,7 +72,8 @@ font-size:26px;text-anchor:middle}
 stroke-linejoin:round}
 .scb-strip .jump .draw,.scb-strip .carry .draw{stroke-dasharray:1 2}
 .scb-strip .slot{fill:none;stroke:currentColor;stroke-width:2.5;stroke-dasharray:5 5;opacity:.5}
-.scb-strip .dim{opacity:.42}
+.scb-strip .dim rect{opacity:.42}
+.scb-strip .dim .in{fill:currentColor;opacity:.65}
 .scb-strip .paper{fill:none}
 .scb-strip .later{opacity:0}
 svg:root{color:#1b1b1b}

@@ -1,6 +1,7 @@
 """``scb fit``, ``scb show`` and ``scb sample`` as a user calls them."""
 
 import json
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +10,12 @@ from pyarrow import parquet
 
 import scb
 from scb.cli import main
+from scb.cli.fit import print_fit
+from scb.cli.progress import steps
+from scb.cli.terminal import terminal
+from scb.sequences.analysis import split
+from scb.sequences.comparison import Score
+from scb.sequences.fit_folder import SavedFit, read_fit
 from scb.sequences.input_formats import OTHER, read_sequences
 from truth.mtd import MTD
 
@@ -98,7 +105,7 @@ def test_words_and_rare_symbols(tmp_path, capsys):
     (words,) = read_sequences(tmp_path / "t.txt", by="word", top=2)
     assert set(words) == {"the", "cat", OTHER}
     text = call(capsys, "fit", tmp_path / "t.txt", "--by", "word", "--max-lag", 4, "--out", tmp_path / "o", "--split", 0)
-    assert "held-out" not in text
+    assert "held-out bits" not in text
     assert "nothing held out" in (tmp_path / "o" / "report.html").read_text()
     assert set(call(capsys, "sample", tmp_path / "o", "--length", 50).split()) <= {"the", "cat", "dog", "bird"}
 
@@ -151,11 +158,13 @@ def test_what_was_done_with_users_is_said(tmp_path, capsys):
     """Short sequences in rows that are in no order, with gaps and a symbol that only the held-out ones have, against an n-gram."""
     rng = np.random.default_rng(0)
     rows = []
+    lengths = rng.integers(1, 40, size=120).tolist()
+    held_out = {int(x[0]) for x in split([np.full(n, user) for user, n in enumerate(lengths)], 0.2).test}
     for user in range(120):
-        pages = rng.choice(["home", "shop", "cart"], size=int(rng.integers(1, 40))).tolist()
+        pages = rng.choice(["home", "shop", "cart"], size=lengths[user]).tolist()
         for t in range(3, len(pages)):
             pages[t] = pages[t - 3] if rng.random() < 0.7 else pages[t]
-        pages = ["rare" if user > 110 and rng.random() < 0.1 else page for page in pages]
+        pages = ["rare" if user in held_out and rng.random() < 0.1 else page for page in pages]
         rows += [(user, t, page if rng.random() > 0.03 else "") for t, page in enumerate(pages)]
     first = [row for row in rows if row[1] == 0]
     others = [row for row in rows if row[1] > 0]
@@ -169,11 +178,12 @@ def test_what_was_done_with_users_is_said(tmp_path, capsys):
     assert "% are missing" in words or "%) are missing" in words
     assert "say nothing about what comes next" in words
     assert "1 kind of symbols occurring only in what is held out ('rare')" in words
-    assert "The first 96 sequences are fitted" in words
+    said = f"Held out to be predicted: {len(held_out)} sequences drawn at random (seed 0); everything else is fitted"
+    assert said in words
     assert "inf" not in words.replace("influence", "")
     model = scb.SparseContextualBigram.load(tmp_path / "o" / "model.safetensors")
     assert model.background == "ngram"
-    assert "first 96 sequences are fitted, the 24 after them held out" in (tmp_path / "o" / "report.html").read_text()
+    assert said in " ".join((tmp_path / "o" / "report.html").read_text().split())
     assert "Infinity" not in (tmp_path / "o" / "summary.json").read_text()
 
 
@@ -183,9 +193,8 @@ def test_many_symbols_and_few_labels(tmp_path, capsys):
     (tmp_path / "codes.csv").write_text("\n".join(["code", *(f"c{x:02d}" for x in codes)]) + "\n")
     words = " ".join(call(capsys, "fit", tmp_path / "codes.csv", "--max-lag", 5, "--out", tmp_path / "o").split())
     assert "of 60 kinds in 1 sequence" in words
-    price = 59**2 * np.log(1 + 2399 / 60) / 2 / 2399 / np.log(2)
+    price = (60 * np.log(2399 / 60) / 2 + np.log(60 * 5)) / 2399 / np.log(2)
     assert f"one would have to save about {price:.2g} bits per symbol" in words
-    assert "with fewer kinds of symbols" in words
     assert "predicts better" not in words
 
 
@@ -196,8 +205,52 @@ def test_where_an_n_gram_predicts_better_the_background_is_named(tmp_path, capsy
     for flip in rng.random(4000) < 0.1:
         x.append(x[-1] ^ x[-2] ^ int(flip))
     (tmp_path / "bits.txt").write_text("".join(map(str, x)))
-    words = " ".join(call(capsys, "fit", tmp_path / "bits.txt", "--max-lag", 4, "--out", tmp_path / "o").split())
+    words = " ".join(
+        call(capsys, "fit", tmp_path / "bits.txt", "--max-lag", 4, "--background", "labels", "--out", tmp_path / "o").split()
+    )
     assert "predicts better: with --background ngram" in words
+    words = " ".join(call(capsys, "fit", tmp_path / "bits.txt", "--max-lag", 4, "--out", tmp_path / "o").split())
+    assert words.startswith("The last 2 symbols matter together, as an n-gram; beyond them, no earlier symbol decides")
+
+
+def test_where_plain_mtd_predicts_better_the_advice_is_to_go_without_context(capsys):
+    """And where something else does, or the model has no context already, it is another one, or none."""
+    scores = [
+        Score(name, bits, bits - 2.0, 0.001, name == "this model", bits == 1.9)
+        for name, bits in (("plain MTD", 1.9), ("this model", 2.0))
+    ]
+    x = np.random.default_rng(0).integers(3, size=200)
+    for context, background, words in (
+        (True, "labels", "plain MTD predicts better: with --no-context"),
+        (True, "ngram", "plain MTD predicts better: with --no-context"),
+        (False, "labels", "plain MTD predicts better: with --background ngram"),
+        (False, "ngram", ""),
+    ):
+        model = scb.SparseContextualBigram(2, context=context, background=background).fit(x)
+        print_fit(terminal(), SavedFit(model, model.summary(), scores, ""))
+        printed = " ".join(capsys.readouterr().out.split())
+        assert words in printed
+        assert words or "predicts better" not in printed
+
+
+def test_the_headline_of_a_fit_with_an_n_gram_is_what_was_held_out(tmp_path, capsys, letters):
+    """An n-gram has learned the symbols of the fit; what it needs for them says little."""
+    (tmp_path / "text.txt").write_text("".join(map(str, letters[:3000])))
+    call(capsys, "fit", tmp_path / "text.txt", "--max-lag", 4, "--background", "ngram", "--halves", 0, "--out", tmp_path / "o")
+    saved = read_fit(tmp_path / "o")
+    (own,) = [score.bits for score in saved.scores if score.own]
+    assert any(line.startswith(f"{own:.4f} bits per held-out symbol") for line in saved.summary.about)
+    assert not any("log-likelihood" in line for line in saved.summary.about)
+
+
+def test_a_fit_that_is_piped_says_where_it_is(capsys):
+    with steps("looking for lags …", patience=0.01) as say:
+        time.sleep(0.1)
+        say("what each lag is worth …")
+        time.sleep(0.1)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "0 s: looking for lags …"
+    assert lines[-1] == "0 s: what each lag is worth …"
 
 
 def test_the_estimator_and_the_analysis_are_one_road(letters):
@@ -222,12 +275,14 @@ def test_printing_computes_nothing(letters, monkeypatch):
     assert str(summary) == expected
 
 
-def test_all_of_a_second_sequence_is_predicted(letters):
+def test_all_of_a_held_out_sequence_is_predicted(letters):
     model = scb.SparseContextualBigram(4)
-    analysis = scb.analyse(model, [letters[:1000], letters[1000:1100]], held_out=0.5, n_halves=0)
-    assert analysis.n_held_out == 99
+    sequences = [letters[first : first + 60] for first in range(0, 1200, 60)]
+    analysis = scb.analyse(model, sequences, held_out=0.5, n_halves=0, random_state=1)
+    held_out = [sequences[int(x[0])] for x in split([np.full(60, i) for i in range(20)], 0.5, 1).test]
+    assert analysis.n_held_out == 59 * len(held_out) == 590
     own = next(score for score in analysis.scores if score.own)
-    assert own.bits == pytest.approx(-model.score([letters[1000:1100]]) / np.log(2))
+    assert own.bits == pytest.approx(-model.score(held_out) / np.log(2))
 
 
 @pytest.mark.parametrize(

@@ -177,9 +177,12 @@ def test_a_diverged_run_ends_with_status_1_and_advice_that_was_tried(tmp_path):
 def test_settings_that_were_not_seen_to_learn_the_task_are_not_recommended(capsys):
     console = terminal()
     usual = TrainingSettings(T=40)
-    advise(console, usual)
+    for verdict in (None, "learned", "undecided: ‖A − Q‖ is about 0.05"):
+        advise(console, verdict, usual)
+    assert capsys.readouterr().out == ""
+    advise(console, "learned up to normalisation: more", usual)
     assert capsys.readouterr().out == "no settings are known that learn this task\n"
-    advise(console, TrainingSettings(T=40, recipe="paper"), patience=0)
+    advise(console, "too slow: more", TrainingSettings(T=40, recipe="paper"), patience=0)
     first, *rest = capsys.readouterr().out.splitlines()
     assert first == "trying recipe 'tuned' on this task, for up to 0 s …"
     said = " ".join(" ".join(rest).split())

@@ -87,7 +87,7 @@ void call(void (*kernel)(Arguments...), void** values, std::index_sequence<I...>
 }
 
 template <class... Arguments>
-void launch(void (*kernel)(Arguments...), unsigned x, unsigned y, unsigned count, void** values) {
+void launch(void (*kernel)(Arguments...), unsigned x, unsigned y, unsigned z, unsigned count, void** values) {
     struct Call {
         void (*kernel)(Arguments...);
         void** values;
@@ -97,11 +97,11 @@ void launch(void (*kernel)(Arguments...), unsigned x, unsigned y, unsigned count
         call(it->kernel, it->values, std::index_sequence_for<Arguments...>());
     };
     body_argument = &mine;
-    grid = {x, y, 1};
+    grid = {x, y, z};
     block = {count, 1, 1};
-    for (unsigned b = 0; b < x * y; ++b) {
-        unsigned number = descending ? x * y - 1 - b : b;
-        block_of_grid = {number % x, number / x, 0};
+    for (unsigned b = 0; b < x * y * z; ++b) {
+        unsigned number = descending ? x * y * z - 1 - b : b;
+        block_of_grid = {number % x, number / x % y, number / x / y};
         run_block();
     }
 }
@@ -148,7 +148,9 @@ inline int atomicMin(int* address, int value) {
 extern "C" void set_order(int descending) { host::descending = descending; }
 
 #define KERNEL(name) \
-    extern "C" void launch_##name(unsigned x, unsigned y, unsigned threads, void** values) { host::launch(name, x, y, threads, values); }
+    extern "C" void launch_##name(unsigned x, unsigned y, unsigned z, unsigned threads, void** values) { \
+        host::launch(name, x, y, z, threads, values);                                                       \
+    }
 KERNEL(count_lasts)
 KERNEL(begin_columns)
 KERNEL(lay_out)
@@ -166,3 +168,6 @@ KERNEL(add_segments)
 KERNEL(weigh)
 KERNEL(step_V)
 KERNEL(step_A)
+KERNEL(next_step)
+KERNEL(column_moments)
+KERNEL(mass_standing_out)

@@ -17,6 +17,7 @@ from scb.kernels.random import token_sampler
 from scb.kernels.step.batch import TaskSampler
 from scb.training.cuda import Cuda
 from scb.training.engine import Composed, Fused
+from scb.training.roundings import noise_of, sampled
 from scb.training.schedules import MeasuredNoise
 from scb.training.sources.sampled import Fresh
 from scb.training.stages import Stage
@@ -51,10 +52,10 @@ def relative(found, expected):
 
 
 def differentiated(device, sampler, V, A, B, **rest):
-    steps = DeviceSteps(device, sampler, len(A), **rest)
-    steps.put(V, A)
-    losses = steps.differentiate(KEY, B)
-    return losses, steps.gV.copy(), steps.g[:, : len(A)].T.copy()
+    steps = DeviceSteps(device, [sampler], len(A), **rest)
+    steps.put(0, V, A)
+    work = steps.differentiate([0], np.array([KEY]), B)
+    return work.losses[0], work.gV[0], work.g[0, :, : len(A)].T
 
 
 @pytest.mark.parametrize("bits", [16, 9])
@@ -63,7 +64,7 @@ def test_tokens_are_those_of_the_stream(N, bits):
     """With 9 bits, most draws come near a threshold and take the exact path."""
     task = scb.Task.random(N, 50, 2, seed=1)
     sampler = Fresh(task).sampler._replace(tokens=token_sampler(task.mu, bits))
-    steps = DeviceSteps(Host(), sampler, 50)
+    steps = DeviceSteps(Host(), [sampler], 50)
     tokens = np.empty((20, 50), np.uint16)
     steps._launch("draw_tokens", (3,), 64, 0, KEY, 64, 7, 20, 50, *steps._sampler, tokens)
     streams = twins.words(KEY, 3 * 64 + 7, 20)
@@ -90,7 +91,7 @@ def test_a_distribution_with_thresholds_side_by_side():
     assert device_sampler(sampler).shift == 0
     T = 40_000
     streams = TaskSampler(sampler, Fresh(scb.Task.random(7, T, 2)).sampler.labels)
-    steps = DeviceSteps(Host(), streams, T)
+    steps = DeviceSteps(Host(), [streams], T)
     tokens = np.empty((4, T), np.uint16)
     steps._launch("draw_tokens", (3,), 64, 0, KEY, 4, 0, 4, T, *steps._sampler, tokens)
     expected = np.array([twins.draw_tokens(stream, sampler, T) for stream in twins.words(KEY, 12, 4)])
@@ -143,7 +144,27 @@ def test_the_engine_takes_the_processors_steps(N, T, B, stage):
     np.testing.assert_allclose(found.A, expected.A, rtol=0, atol=1e-7)
     assert found.loss == pytest.approx(expected.loss, rel=1e-6)
     assert (found.steps, found.samples) == (expected.steps, expected.samples) == (6, 6 * B)
-    assert np.abs(found.A - A).max() > 1e-4
+    assert np.abs(np.asarray(found.A) - A).max() > 1e-4
+
+
+@pytest.mark.parametrize(("N", "T"), [(3, 600), (12, 41), (3, 5001), (2, 1)])
+def test_what_is_measured_on_the_device_equals_its_twins(N, T):
+    """Sums of columns, entries on the support, and the mass that stands out of the noise of a sample of at most 2,048 positions."""
+    tasks = [scb.Task.random(N, T, min(2, T), seed=seed) for seed in (1, 2)]
+    steps = DeviceSteps(Host(), [Fresh(task).sampler for task in tasks], T)
+    rng = np.random.default_rng(N)
+    As = [line_A(task, 0.4) + rng.normal(size=(T, N)) * 0.1 / T for task in tasks]
+    for run, A in enumerate(As):
+        steps.put(run, tasks[run].P, A)
+    columns = steps.columns([1, 0])
+    moments, support = steps.moments([1, 0], columns, [0.1, 0.2])
+    mass = steps.mass_standing_out(columns, 3.0, 1e-12)
+    for place, run in enumerate((1, 0)):
+        A = As[run]
+        np.testing.assert_allclose(moments[place], twins.column_moments(A, (0.1, 0.2)[place]), rtol=1e-11, atol=1e-14)
+        np.testing.assert_array_equal(support[place], A[tasks[run].positions, np.arange(N)])
+        centre, spread = noise_of(sampled(A))
+        np.testing.assert_allclose(mass[place], twins.mass_beyond(A, centre, spread * 3.0 + 1e-12), rtol=1e-11, atol=1e-14)
 
 
 def test_two_takes_are_one_after_a_break():
@@ -153,7 +174,7 @@ def test_two_takes_are_one_after_a_break():
     going = Cuda(task, device=Host())
     middle = going.take(V, A, task.mu, stage, 1, range(4))
     end = going.take(middle.V, middle.A, task.mu, stage, 1, range(4, 8))
-    resumed = Cuda(task, device=Host()).take(middle.V.copy(), middle.A.copy(), task.mu, stage, 1, range(4, 8))
+    resumed = Cuda(task, device=Host()).take(middle.V.copy(), np.array(middle.A), task.mu, stage, 1, range(4, 8))
     np.testing.assert_array_equal(end.A, resumed.A)
     np.testing.assert_array_equal(end.V, resumed.V)
 
@@ -181,6 +202,51 @@ def test_frozen_steps_with_large_batches_take_the_tokens_of_whole_contexts(name)
     assert np.abs(found.V - V).max() > 1e-4
 
 
+def test_a_whole_run_is_the_processors(monkeypatch):
+    """Roundings, signals, measures and the verdict of a run whose A stays on the device."""
+    monkeypatch.setattr("scb.training.cuda.Gpu", Host)
+    task = scb.Task.random(3, 60, 2, seed=0)
+    recipe = scb.recipes.paper(
+        task, eta=0.1, steps=(60, 40, 10), signal=(0.2, 0.95), threshold=0.03, projector="mu", batch_size=400
+    )
+    seen = []
+    runs = {}
+    for device in ("cpu", "cuda"):
+        runs[device] = scb.train(
+            task, recipe, seed=2, device=device, callbacks=[lambda run: seen.append(np.asarray(run.parameters).copy())]
+        )
+    cpu, cuda = runs["cpu"], runs["cuda"]
+    assert (cpu.step, cpu.samples, cpu.mirrored) == (cuda.step, cuda.samples, cuda.mirrored)
+    assert cpu.verdict.split(":")[0] == cuda.verdict.split(":")[0]
+    np.testing.assert_array_equal(cpu.history["stage"], cuda.history["stage"])
+    for name in ("loss", "alpha_A", "dist_A", "dist_A_star"):
+        np.testing.assert_allclose(cuda.history[name], cpu.history[name], atol=1e-5)
+    half = len(seen) // 2
+    for one, other in zip(seen[:half], seen[half:], strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+    assert type(cuda.parameters) is np.ndarray
+    assert cpu.step < 110
+
+
+def test_runs_side_by_side_are_those_alone(monkeypatch):
+    """Different tasks, one of them with a finer table, and different batches, stages and ends."""
+    monkeypatch.setattr("scb.training.cuda.Gpu", Host)
+    N, T = 6, 50
+    tasks = [scb.Task.random(N, T, 2, seed=seed) for seed in range(3)]
+    mu = np.array([0.3, 1e-4, 2e-4, 0.2, 0.2, 0.2997])
+    tasks.append(scb.Task(np.tile(mu[:, None], N) * 0.5 + 0.5 * np.eye(N), tasks[0].Q))
+    options = [{"batch_size": 20}, {"batch_size": 20, "signal": (1e-3, None)}, {"batch_size": 30, "eta": 300.0}, {"batch_size": 20}]
+    recipes = [scb.recipes.paper(task, steps=(12, 7, 3), **rest) for task, rest in zip(tasks, options, strict=True)]
+    together = scb.train_many(tasks, recipes, [5, 6, 7, 8], device="cuda", judge_samples=50)
+    assert together[2].diverged is not None
+    for i, run in enumerate(together):
+        alone = scb.train(tasks[i], recipes[i], 5 + i, device="cuda", judge_samples=50)
+        np.testing.assert_array_equal(run.A, alone.A)
+        np.testing.assert_array_equal(run.V, alone.V)
+        np.testing.assert_equal(run.history, alone.history)
+        assert (run.verdict, run.made_by) == (alone.verdict, alone.made_by)
+
+
 def test_divergence_stops_at_the_same_step():
     task = scb.Task.random(3, 60, 2)
     stage = Stage("1", 50, 200.0, 200.0)
@@ -189,7 +255,7 @@ def test_divergence_stops_at_the_same_step():
     expected = Composed(Fresh(task)).take(V, A, task.mu, stage, 1, range(50))
     assert found.steps == expected.steps < 50
     assert found.samples == expected.samples
-    assert np.isfinite(found.A).all()
+    assert np.isfinite(np.asarray(found.A)).all()
     assert np.abs(found.V).max() < 1e6
 
 

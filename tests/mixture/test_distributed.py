@@ -159,6 +159,7 @@ def test_every_sum_equals_that_of_one_machine(monkeypatch):
                 parts.total(Partition.source_tables, 2, at, rows=mine),
                 data.total(Partition.source_tables, 2, at, rows=theirs),
             ),
+            tuple(one.total(Partition.label_tables, at, rows=rows) for one, rows in ((parts, mine), (data, theirs))),
             (
                 parts.total(Partition.weight_scores, np.array([3, 7]), np.stack([at.P.T, at.P]), at, floor, rows=mine),
                 data.total(Partition.weight_scores, np.array([3, 7]), np.stack([at.P.T, at.P]), at, floor, rows=theirs),

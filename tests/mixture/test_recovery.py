@@ -536,7 +536,7 @@ def odd_tokens(rng, N, size):
     return rng.integers(N, size=size)
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.integers(2, 7), st.sampled_from([1, 2, 3, 10, 60, 200]))
 def test_odd_batches_give_a_valid_answer(seed, T, N, n):
     rng = np.random.default_rng(seed)
@@ -547,7 +547,7 @@ def test_odd_batches_give_a_valid_answer(seed, T, N, n):
     assert_valid(scb.recover(Batch(context, last, label), N=N, start=start), N, T)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.integers(2, 7), st.integers(1, 300))
 def test_odd_sequences_give_a_valid_answer_or_a_clear_error(seed, max_lag, N, length):
     rng = np.random.default_rng(seed)

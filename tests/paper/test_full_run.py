@@ -8,7 +8,6 @@ from numpy.testing import assert_array_equal
 
 from scb.cli.reproduce import reproduce
 from scb.jobs.shipped import copy_shipped, read_shipped, shipped, write_shipped
-from scb.paper.outcome import Outcome
 from scb.paper.registry import ELSEWHERE, FIGURES, TABLES, claims_for, drawable, needed, tables
 from scb.paper.report import draw_figure, judge, write_report
 
@@ -69,11 +68,11 @@ def test_a_shipped_table_is_that_of_the_experiment_as_it_is_now(name):
     assert facts["command"].startswith(experiment.command)
 
 
-def test_figures_and_claims_of_shipped_tables_can_be_made():
+def test_figures_of_shipped_tables_can_be_drawn():
+    """That their claims can be judged, tests/project/test_site.py finds out."""
     found = {name: read_shipped(SHIPPED, name)[0] for name in HERE}
     for figure in drawable(FIGURES, found):
         assert FIGURES[figure].draw(found).axes
-        assert all(isinstance(row.outcome, Outcome) for row in judge([figure], found))
 
 
 def test_a_figure_of_the_full_run_is_not_drawn_without_it(tmp_path):

@@ -36,27 +36,35 @@ def points(count):
     return [Point(task, task.P, task.Q, 0)] * count
 
 
+@pytest.mark.parametrize("together", [1, 20])
 @pytest.mark.parametrize("enough", [1, 2, 3, 7, 100, 5000])
-def test_the_least_batch_is_found_to_a_factor_of_root_two(enough):
-    found = least_batch(lambda point, batch, run: point._replace(steps=batch) if batch >= enough else None, points(20))
+def test_the_least_batch_is_found_to_a_factor_of_root_two(enough, together):
+    def attempt(points, batch, runs):
+        return [point._replace(steps=batch) if batch >= enough else None for point in points]
+
+    found = least_batch(attempt, points(20), together=together)
     assert enough <= found.batch_size <= max(enough * np.sqrt(2) + 0.5, enough)
     assert found.steps == found.batch_size
     assert found.samples == found.batch_size**2
     assert len(found.points) == 20
 
 
-def test_fifteen_per_cent_may_fail_and_the_others_go_on():
-    allowed = least_batch(lambda point, batch, run: None if run < 3 else point, points(20))
+@pytest.mark.parametrize(("together", "last"), [(1, 3), (3, 5), (20, 19)])
+def test_fifteen_per_cent_may_fail_and_the_others_go_on(together, last):
+    def fewer(points, batch, runs):
+        return [None if run < 3 else point for run, point in zip(runs, points, strict=True)]
+
+    allowed = least_batch(fewer, points(20), together=together)
     assert allowed.batch_size == 1
     assert len(allowed.points) == 17
     tried = []
 
-    def attempt(point, batch, run):
-        tried.append((batch, run))
-        return None if run < 4 else point
+    def attempt(points, batch, runs):
+        tried.extend((batch, run) for run in runs)
+        return [None if run < 4 else point for run, point in zip(runs, points, strict=True)]
 
-    assert least_batch(attempt, points(20)).batch_size == np.inf
-    assert max(run for _, run in tried) == 3  # as soon as it is too many, no further run is made
+    assert least_batch(attempt, points(20), together=together).batch_size == np.inf
+    assert max(run for _, run in tried) == last  # as soon as it is too many, no further run is made
     assert max(batch for batch, _ in tried) == LARGEST_BATCH
     assert least_batch(attempt, []).batch_size == np.inf
 

@@ -34,7 +34,7 @@ def test_one_line_for_the_paper_and_one_for_us(judged):
 
 def test_the_first_screen_of_the_report_counts_them_apart(judged, tmp_path):
     write_report(tmp_path / "report.html", judged, [], tmp_path, FACTS | {"tables": {}, "shipped": {}, "left_out": {}})
-    page = (tmp_path / "report.html").read_text().partition("<nav>")[0]
+    page = (tmp_path / "report.html").read_text().partition("<section")[0]
     assert "The paper's 4 claims</h2>" in page
     assert re.findall(r"<b>(.) (\d)</b>", page) == [("✓", "1"), ("±", "0"), ("~", "0"), ("?", "1"), ("✗", "2")]
     assert "Our own 1 claim: 1 holds as printed." in page

@@ -151,7 +151,7 @@ def test_what_cannot_be_loaded_is_one_line_and_the_others_go_on(commands, tmp_pa
 
 
 def test_what_the_rule_remembers_is_resumed_to_the_last_bit(around, commands, tmp_path):
-    line = "train --recipe heavy_ball --T 60 --set steps=4000 batch_size=64 --out "
+    line = "train --recipe heavy_ball --T 60 --set steps=2000 batch_size=64 --out "
     options = {"env": around, "cwd": tmp_path, "text": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
     broken = subprocess.Popen([SCB, *line.split(), "broken"], **options)
     while not (tmp_path / "broken" / "run.safetensors").exists():
@@ -160,7 +160,7 @@ def test_what_the_rule_remembers_is_resumed_to_the_last_bit(around, commands, tm
     _, said = broken.communicate()
     assert said == "scb: interrupted; go on with: scb train --out broken --resume\n"
     stopped = Run.load(tmp_path / "broken")
-    assert stopped.step < 4000
+    assert stopped.step < 2000
     assert set(stopped.state) == {"V", "A"}
     assert np.abs(stopped.state["A"]).max() > 0
     commands("train --out broken --resume", line + "whole")

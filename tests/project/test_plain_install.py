@@ -12,6 +12,7 @@ from scb.extras import INSTALL
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 PICTURE = "a picture needs matplotlib: pip install '.[report]' in the clone"
+REPORT = PICTURE.replace("a picture", "the report")
 PLAIN = f"""
 import sys
 for package in {[*INSTALL, "polars"]!r}:
@@ -64,7 +65,7 @@ for wanted in (run.plot, run.to_pandas, model.plot):
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
-        (["fit", "poem.txt", "--max-lag", "3", "--halves", "0"], 0, PICTURE),
+        (["fit", "poem.txt", "--max-lag", "3", "--halves", "0"], 0, f"{PICTURE} no report.html: {REPORT}"),
         (["fit", "poem.csv"], 2, "poem.csv: a table needs pyarrow: pip install '.[tables]' in the clone"),
         (["reproduce", "--quick"], 2, "scb reproduce needs matplotlib: pip install '.[report]' in the clone"),
         (["sweep", "support"], 2, "a sweep needs pyarrow: pip install '.[tables]' in the clone"),

@@ -46,7 +46,7 @@ def test_the_page_has_the_options_of_the_command(command, monkeypatch):
 
 def test_every_command_has_a_section_in_the_page():
     page = cli.page()
-    assert re.findall(r"^## scb (\w+)$", page, re.MULTILINE) == list(COMMANDS)
+    assert re.findall(r"^### scb (\w+)$", page, re.MULTILINE) == list(COMMANDS)
     assert page == cli.page()
     assert "`--max-lag INT`\n: Longest lag that may matter. Default: `20`." in page
     assert "scb plan N T SPARSITY [OPTIONS]" in page

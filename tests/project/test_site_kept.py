@@ -21,15 +21,6 @@ def test_a_share_is_written_as_on_all_pages():
     assert result_numbers.written(0.5, ".0%") == "50 %"
 
 
-def test_bars_of_a_role_do_not_end_a_cell():
-    from markdown_it import MarkdownIt
-
-    page = "| what | how many |\n|---|---|\n| runs | {number}`a | count | x=1` of {number}`a | count` |\n\n{number}`a | count`\n"
-    made = MarkdownIt().enable("table").render(result_numbers.in_cells(page))
-    assert "<td>{number}<code>a | count | x=1</code> of {number}<code>a | count</code></td>" in made
-    assert made.endswith("<p>{number}<code>a | count</code></p>\n")
-
-
 def test_every_table_on_the_pages_of_the_full_run_is_made():
     for page, blocks in (("paper/rates", pages.rates_page.BLOCKS), ("explanation/transformers", pages.transformers_page.BLOCKS)):
         text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")

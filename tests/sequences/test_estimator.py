@@ -209,12 +209,14 @@ def test_kernels_equal_their_twins():
     N, T, n = 5, 7, 60
     tokens, starts = rng.integers(N + 1, size=300).astype(np.uint8), rng.integers(290, size=n)  # N: nothing is there
     label, row, distributions = rng.integers(N, size=n), rng.integers(9, size=n), rng.dirichlet(np.ones(N), 9)
-    scores, information = np.zeros((T, N, N)), np.zeros((T, N, N))
-    windows.add_source_tables(tokens, starts, label, row, 1 / distributions, np.arange(n), scores, information)
-    for fast, plain in zip(
-        (scores, information), reference.source_tables(tokens, starts, label, row, distributions, T), strict=True
+    for add, twin, given in (
+        (windows.add_source_tables, reference.source_tables, 1 / distributions),
+        (windows.add_label_tables, reference.label_tables, distributions),
     ):
-        np.testing.assert_allclose(fast, plain, rtol=1e-12)
+        tables = np.zeros((T, N, N)), np.zeros((T, N, N))
+        add(tokens, starts, label, row, given, *tables)
+        for fast, plain in zip(tables, twin(tokens, starts, label, row, distributions, T), strict=True):
+            np.testing.assert_allclose(fast, plain, rtol=1e-12)
     last, positions, matrices = rng.integers(N, size=n), np.array([1, 4]), rng.dirichlet(np.ones(N), (2, N))
     scores, information = np.zeros((N, 2)), np.zeros((N, 2))
     windows.add_weight_scores(tokens, starts, last, label, row, 1 / distributions, positions, matrices, scores, information)
@@ -242,9 +244,14 @@ def test_equal_rows_are_one_row_and_nothing_else_changes(monkeypatch):
     slots = Slots(positions, np.array([[0, 0, 1]] * 4), matrices=2)
     few = data.rows(slots)
     monkeypatch.setattr("scb.mixture.data.TUNING", replace(TUNING, table_rows=0))
+    by_sorting = data.rows(slots)
+    monkeypatch.setattr("scb.mixture.partition.TUNING", replace(TUNING, fewer_rows=0.0))
     all_rows = data.rows(slots)
-    (table,), (whole,) = few.held, all_rows.held
-    assert len(table.label) < 500 < len(whole.label) == data.n
+    (table,), (sorted_table,), (whole,) = few.held, by_sorting.held, all_rows.held
+    assert len(table.label) == len(sorted_table.label) < 500 < len(whole.label) == data.n
+    for name in ("columns", "last", "label"):
+        np.testing.assert_array_equal(getattr(sorted_table, name)[sorted_table.row_numbers], getattr(whole, name))
+    np.testing.assert_array_equal(sorted_table.weight, np.bincount(sorted_table.row_numbers))
     rng = np.random.default_rng(0)
     P, q = rng.dirichlet(np.ones(4), 8).T, rng.dirichlet(np.ones(3), 4)
     q[2:, 2] = 0
@@ -581,5 +588,5 @@ def test_a_second_lag_is_found_where_the_first_makes_labels_impossible(monkeypat
 @pytest.mark.parametrize(("number", "end"), [(8, "or ‘7’, "), (9, "‘7’ or ‘8’, "), (11, "‘7’ or 3 others, ")])
 def test_the_answer_counts_others_only_if_they_are_several(number, end):
     lags = np.array([[0.0, 1.0, 0.0]] * number + [[0.0, 0.0, 0.0]])  # the last symbol has none
-    model = SimpleNamespace(attention=csr_array(lags), classes=np.arange(number + 1), context=True)
+    model = SimpleNamespace(attention=csr_array(lags), classes=np.arange(number + 1), context=True, background=None)
     assert f"{end}the next symbol depends on lag 2." in answer_of(model)

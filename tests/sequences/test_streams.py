@@ -182,7 +182,7 @@ def test_users_are_held_out_as_a_whole(users):
 def test_a_grid_over_max_lag_is_scored_on_the_same_symbols(users):
     visits, groups = users
     grid = {"max_lag": [1, 2, 30]}
-    search = GridSearchCV(Bigram(transition="shared"), grid, cv=GroupKFold(3)).fit(visits, groups=groups)
+    search = GridSearchCV(Bigram(transition="shared", background="labels"), grid, cv=GroupKFold(3)).fit(visits, groups=groups)
     one, two, thirty = search.cv_results_["mean_test_score"]
     assert one < two - 0.01  # the truth has lags 1 and 2
     assert two == pytest.approx(thirty, rel=1e-9)  # the same lags are found, and the same symbols scored

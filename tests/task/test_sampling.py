@@ -3,7 +3,7 @@ import pytest
 
 from scb import Task, generate, sample
 from scb.kernels.random import continue_lags
-from scb.task.sampling import Batch, closed_cumulative
+from scb.task.sampling import Batch, closed_cumulative, independent_tokens
 from truth import twins as reference
 from truth.enumeration import WORLDS, World, tiny_task
 from truth.statistics import assert_distribution
@@ -45,14 +45,14 @@ def test_tokens_take_the_smallest_dtype(N, dtype):
     assert generate(task, 20).dtype == dtype
 
 
-def test_samples_are_reproducible_and_do_not_depend_on_the_chunk(monkeypatch):
+def test_samples_are_reproducible_and_do_not_depend_on_the_chunk():
     task = Task.random(5, 30, 2)
-    one = sample(task, 100, seed=3)
-    monkeypatch.setattr("scb.task.sampling._CHUNK", 17)
-    two = sample(task, 100, seed=3)
+    one, two = (sample(task, 100, seed=3) for _ in range(2))
     np.testing.assert_array_equal(one.context, two.context)
     np.testing.assert_array_equal(one.label, two.label)
     assert not np.array_equal(one.context, sample(task, 100, seed=4).context)
+    tokens, in_chunks = (independent_tokens(task.mu, 100, np.random.default_rng(3), chunk) for chunk in (100, 17))
+    np.testing.assert_array_equal(in_chunks, tokens)
 
 
 def test_generate_follows_the_exact_conditional_distribution():

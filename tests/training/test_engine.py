@@ -14,7 +14,7 @@ from scb import metrics
 from scb.geometry import line_A, line_V, population_projection, project, threshold_normalize
 from scb.kernels.step.batch import FrozenDraws, frozen_gradient
 from scb.kernels.step.fused import take_steps
-from scb.kernels.step.lazy_columns import column_moments, prox_steps, prox_steps_on_survivors
+from scb.kernels.step.lazy_columns import column_moments, mass_beyond, prox_steps, prox_steps_on_survivors
 from scb.training.engine import Composed, Fused, freeze
 from scb.training.schedules import MeasuredNoise
 from scb.training.sources.sampled import Fresh, Reference
@@ -243,6 +243,28 @@ def test_frozen_kernel_equals_its_twin():
 def test_moments_equal_their_twin():
     A = np.asfortranarray(np.random.default_rng(0).normal(size=(777, 5)))
     np.testing.assert_allclose(column_moments(A, 0.3), reference.column_moments(A, 0.3), rtol=1e-12)
+
+
+def test_mass_beyond_a_threshold_equals_its_twin():
+    A = np.asfortranarray(np.random.default_rng(0).normal(size=(777, 5)))
+    bounds = np.linspace(-0.2, 0.2, 5), np.linspace(0.5, 4.0, 5)
+    found = mass_beyond(A, *bounds)
+    np.testing.assert_allclose(found, reference.mass_beyond(A, *bounds), rtol=1e-12, atol=1e-13)
+    assert found[-1] == 0.0
+
+
+def test_many_points_are_measured_as_each_alone():
+    """To the last bit, in a history that is computed at once and in one that is computed row by row."""
+    for N in (2, 3, 10, 37):
+        task = scb.Task.random(N, 60, 2, seed=N)
+        rng = np.random.default_rng(N)
+        points = [(rng.normal(size=(N, N)), np.asfortranarray(rng.normal(size=(60, N)))) for _ in range(7)]
+        sums = [scb.metrics.column_sums(task, A) for _, A in points]
+        stacks = [np.stack(part) for part in ([V for V, _ in points], *zip(*sums, strict=True))]
+        rows = scb.metrics.measure_all(task, *stacks)
+        for i, (V, A) in enumerate(points):
+            alone = scb.measure(task, V, A)
+            assert {name: column[i] for name, column in rows.items()} == alone
 
 
 @settings(max_examples=40, deadline=None)

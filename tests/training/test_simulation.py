@@ -125,7 +125,7 @@ def test_collapsed_agrees_in_distribution_with_the_full_source(name):
     """Two-sample Kolmogorov-Smirnov on signals and errors at three steps; 12 tests a recipe, so 1e-3 each."""
     recipe = RECIPES[name]()
     full = [train(TASK, recipe, s, source=Gaussian(TASK), every=100).history for s in range(80)]
-    fast = [simulate(TASK, recipe, s, every=100) for s in range(400)]
+    fast = [simulate(TASK, recipe, s, every=100) for s in range(200)]
     for step in (100, 200, 300):
         for column in ("alpha_V", "alpha_A", "delta_V", "delta_A"):
             one, two = ([h[column][h["step"] == step][0] for h in runs] for runs in (full, fast))

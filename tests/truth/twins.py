@@ -85,6 +85,12 @@ def column_moments(A: Array, threshold: float) -> Array:
     return np.array([b.sum(axis=0), (b**2).sum(axis=0), kept.sum(axis=0), (kept**2).sum(axis=0)])
 
 
+def mass_beyond(A: Array, centre: Array, threshold: Array) -> Array:
+    """(N,): of each column, Σ(a − c) over the entries with |a − c| above its threshold."""
+    b = A - centre
+    return np.where(np.abs(b) > threshold, b, 0.0).sum(axis=0)
+
+
 def frozen_mass(draws: Any, i: int, distribution: Any, frozen: Any) -> tuple[Array, int]:
     """Of sample i of a step with A frozen: the mass on each token, and the token of the label's source."""
     k = draws.lasts[i]
@@ -242,6 +248,21 @@ def source_tables(
                 scores[t, x, o] += 1 / distributions[r, o]
                 information[t, x] += 1 / distributions[r]
     return scores, information
+
+
+def label_tables(
+    tokens: NDArray[Any], starts: NDArray[Any], label: NDArray[Any], row: NDArray[Any], distributions: Array, T: int
+) -> tuple[Array, Array]:
+    """How often each label came, and was to be expected, by position and token there: two tables (T, N, N)."""
+    N = distributions.shape[1]
+    came = np.zeros((T, N, N))
+    expected = np.zeros((T, N, N))
+    for start, o, r in zip(starts, label, row, strict=True):
+        for t, x in enumerate(tokens[start : start + T]):
+            if x < N:  # something is there
+                came[t, x, o] += 1
+                expected[t, x] += distributions[r]
+    return came, expected
 
 
 def weight_scores(

@@ -39,7 +39,7 @@ transformer that is learning to.
 scb COMMAND --help             options and examples of a command
 scb --version                  print the version
 scb --print-completion SHELL   print a completion script for bash or zsh;
-                               to use it: eval "$(scb --print-completion bash)"
+                               in bash: eval "$(scb --print-completion bash)"
 """
 LEAST_MEMORY = 1 << 30
 """Bytes of address space: with less, compiled libraries crash or hang without a word."""

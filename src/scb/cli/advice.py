@@ -13,14 +13,19 @@ if TYPE_CHECKING:
     from scb.training.settings import TrainingSettings
 
 
-def advise(console: Console, settings: "TrainingSettings", patience: float = 30) -> None:
-    """Try recipe 'tuned' on a task that was not learned, for ``patience`` seconds at most, and say
-    whether it learns it.
+def advise(
+    console: Console, verdict: str | None, settings: "TrainingSettings", patience: float = 30
+) -> None:
+    """Unless the verdict of a run is that it has learned its task, or that more samples are
+    needed, try recipe 'tuned' on the task, for ``patience`` seconds at most, and say whether it
+    learns it.
     """
     from scb.training.loop import train as run_training
     from scb.training.progress import ProgressBar
-    from scb.training.verdict import GOOD
+    from scb.training.verdict import GOOD, UNDECIDED
 
+    if verdict in (None, GOOD) or verdict.startswith(UNDECIDED):
+        return
     usual = replace(settings, recipe="tuned", options={}, source="fresh")
     if not settings.differences(usual):
         console.print("no settings are known that learn this task")

@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.table import Column, Table
 
+from scb.cli.json_output import print_json
 from scb.cli.terminal import terminal
 from scb.files import prepare_file, write_atomically
 from scb.inputs import InputError
@@ -28,6 +29,7 @@ def bench(
     sizes: tuple[str, ...] = ("3x5000", "10x5000", "20x5000", "100x100000", "500x100000"),
     baselines: Path | None = None,
     overwrite: bool = False,
+    json: bool = False,
 ) -> None:
     """Time one whole training step (B = 64, λ > 0) of our engine against NumPy, PyTorch and JAX.
 
@@ -45,6 +47,7 @@ def bench(
         sizes: Sizes N x T of the tasks.
         baselines: Python file with further baselines. It is executed.
         overwrite: Replace a file that is no table of this command.
+        json: Print what was found as one JSON object on stdout, and the text for people on stderr.
     """
     from scb.training.benchmark import OURS, compare
 
@@ -52,7 +55,7 @@ def bench(
         raise InputError(f"repeats = {repeats}: it must be at least 1")
     if baselines is not None and not baselines.is_file():
         raise FileNotFoundError(f"{baselines} is not there, or not a file")
-    console = terminal()
+    console = terminal(stderr=json)
     results = []
     if not sizes:
         raise InputError("sizes is empty: it must have at least one, such as 3x5000")
@@ -84,6 +87,9 @@ def bench(
         lines += ["", f"{shown.title}:", "", *_markdown(shown)]
     write_atomically(out, "\n".join([*lines, ""]).encode())
     console.print(f"wrote {out}")
+    if json:
+        about = {"machine": machine(), "versions": versions()}
+        print_json("benchmark", {"file": out, **about, "sizes": results})
 
 
 def _table(

@@ -1,7 +1,6 @@
 """``scb fit``: which lags matter in a file of sequences, and when."""
 
 import shlex
-from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,7 +10,10 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from scb.cli.json_output import print_fit_json
+from scb.cli.progress import steps
 from scb.cli.terminal import terminal
+from scb.extras import MissingExtraError
 from scb.folders import Folder, opened
 from scb.inputs import InputError
 
@@ -33,12 +35,14 @@ def fit(
     transition: Literal["auto", "shared", "per_lag"] = "auto",
     context: bool = True,
     lags: Annotated[str, tyro.conf.arg(metavar="auto|NUMBER|LAG,LAG,…")] = "auto",
-    background: Literal["labels", "ngram"] = "labels",
+    background: Literal["auto", "labels", "ngram", "per_sequence"] = "auto",
     halves: int = 10,
     split: float = 0.2,
+    seed: int = 0,
     out: Path = Path("runs/fit"),
     overwrite: bool = False,
     lock: bool = True,
+    json: bool = False,
 ) -> None:
     """Find the lags that matter in sequences of symbols, for each current symbol.
 
@@ -48,7 +52,8 @@ def fit(
       P(next symbol) = sum over lags of weight[current symbol, lag] * matrix[lag][next symbol,
       symbol at that lag]
 
-    plus a background: the distribution of all symbols, or a prediction from the most recent ones.
+    plus a background: the distribution of all symbols, a prediction from the most recent ones, or
+    the frequencies of the sequence so far.
     The report says of each lag how much it changes the distribution of the next symbol (its
     influence, with a 95 % interval), how much log-likelihood (in nats) and BIC would be lost
     without it, and in how many random halves of the data it is found again.
@@ -78,21 +83,24 @@ def fit(
             text is then a sequence.
         top: Number of most common symbols to keep; all others are replaced by '<other>'.
         max_lag: Longest lag that may matter.
-        transition: 'shared' is one matrix for all lags, 'per_lag' one for each; 'auto' fits both
-            and keeps that with the lower BIC.
-        context: Whether the current symbol decides which lags matter. Without, this is the Mixture
-            Transition Distribution model.
+        transition: 'shared' is one matrix for all lags, 'per_lag' one for each; 'auto' leaves it to
+            held-out blocks of the data.
+        context: Whether the current symbol may decide which lags matter; held-out blocks of the
+            data tell whether it does. Without, this is the Mixture Transition Distribution model.
         lags: 'auto' selects the lags from the data; a number asks for that many after each symbol;
             a list gives the lags themselves.
-        background: What a lag must improve on: the distribution of all symbols ('labels'), or an
-            n-gram or context tree ('ngram').
+        background: What a lag must improve on: the distribution of all symbols ('labels'), an
+            n-gram or context tree ('ngram'), or the frequencies of each sequence, learned as it
+            goes on ('per_sequence'); 'auto' leaves it to held-out blocks of the data.
         halves: Number of random halves of the data in which the lags are searched again; 0 skips
             this.
-        split: Fraction of the symbols or, if there are several, of the sequences, that is held out
-            at the end for prediction.
+        split: Fraction of the symbols that is held out for prediction: whole sequences drawn at
+            random, and the end of each that has over a tenth of all symbols.
+        seed: Seed with which held-out sequences are drawn.
         out: Directory for the report, the model, its table and the pictures.
         overwrite: Replace files in OUT that scb did not write.
         lock: Keep other processes out of OUT. Some file systems cannot do so.
+        json: Print what was found as one JSON object on stdout, and the text for people on stderr.
     """
     from scb.sequences.analysis import analyse
     from scb.sequences.estimator import SparseContextualBigram
@@ -103,25 +111,35 @@ def fit(
     if not 0 <= split < 1:
         raise InputError(f"--split {split}: it must lie between 0 and 1")
     model = SparseContextualBigram(
-        max_lag, transition=transition, context=context, lags=_lags(lags), background=background
+        max_lag,
+        transition=transition,
+        context="auto" if context else False,
+        lags=_lags(lags),
+        background=background,
     )
     source = read_sequences(file, column=column, group=group, order=order, by=by, sep=sep, top=top)
     characters = file.suffix.lower() not in TABLES and by == "char" and sep is None
-    console = terminal()
+    console = terminal(stderr=json)
     with opened(out, "writing a fit", lock=lock, overwrite=overwrite, inputs=(file,)) as folder:
         folder.claim(MODEL, SUMMARY, LAGS, *PICTURES, REPORT)
-        with terminal(stderr=True).status("looking for lags …") as status:
-            options = {"name": file.name, "held_out": split, "n_halves": halves}
-            analysis = analyse(model, source, progress=status.update, **options)
+        with steps("looking for lags …") as say:
+            analysis = analyse(
+                model,
+                source,
+                held_out=split,
+                n_halves=halves,
+                random_state=seed,
+                name=file.name,
+                progress=say,
+            )
         write_fit(folder, analysis, "" if characters else " ")
         print_fit(console, analysis)
         for line in (*analysis.failures, *analysis.about):
             console.print(line)
         print_tables(console, model, folder, MODEL)
-        # What is missing has been printed
-        if all(map(find_spec, ("matplotlib", "jinja2"))):
-            analysis.write_report(folder.file(REPORT), command)
-            console.print(f"wrote {out / REPORT}, one page that can be sent to somebody")
+        _write_report(console, analysis, folder, command)
+    if json:
+        print_fit_json(analysis, out, *analysis.failures)
 
 
 def _command(options: dict[str, Any]) -> str:
@@ -157,6 +175,8 @@ def print_fit(console: Console, fit: "Analysis | SavedFit") -> None:
     """Print the summary of a fit; then, if symbols were held out, how well this model and its
     baselines predict them, and advice where a baseline is clearly better.
     """
+    from scb.sequences.comparison import PLAIN
+
     console.print(Text(str(fit.summary)))
     if not fit.scores:
         return
@@ -170,8 +190,13 @@ def print_fit(console: Console, fit: "Analysis | SavedFit") -> None:
     # Scores come best first
     best = fit.scores[0]
     # Worth saying from 0.01 bits per symbol on
-    if fit.model.background == "labels" and best.difference < -max(2 * best.error, 0.01):
-        advice = "with --background ngram, a lag must say more than the recent symbols do"
+    if best.difference < -max(2 * best.error, 0.01):
+        if best.name == PLAIN and fit.model.context:
+            advice = "with --no-context, the lags are the same after every symbol"
+        elif fit.model.background == "labels":
+            advice = "with --background ngram, a lag must say more than the recent symbols do"
+        else:
+            return
         console.print(Text(f"{best.name} predicts better: {advice}"))
 
 
@@ -184,3 +209,15 @@ def print_tables(
     names, missing = write_tables(folder, model)
     end = f"; {missing}" if missing else ""
     console.print(f"wrote {folder.path}: {', '.join((*before, *names))}{end}")
+
+
+def _write_report(console: Console, analysis: "Analysis", folder: Folder, command: str) -> None:
+    """Write the report, or say what is missing for it."""
+    from scb.sequences.fit_folder import REPORT
+
+    try:
+        analysis.write_report(folder.file(REPORT), command)
+    except MissingExtraError as error:
+        console.print(f"no {REPORT}: {error}")
+    else:
+        console.print(f"wrote {folder.path / REPORT}, one page that can be sent to somebody")

@@ -1,10 +1,12 @@
 """``scb plan``: what the paper's lemmas ask for."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 import tyro
 from rich.table import Table
 
+from scb.cli.json_output import print_json
 from scb.cli.terminal import terminal
 from scb.theory.planner import plan as make_plan
 
@@ -19,6 +21,7 @@ def plan(
     k_q: float | None = None,
     overlap: float | None = None,
     eta: float | None = None,
+    json: bool = False,
 ) -> None:
     """Print the batch sizes, λ, step counts and thresholds that the paper's lemmas require for each
     stage.
@@ -40,6 +43,7 @@ def plan(
         overlap: Centred μ-cosine of the pretrained P̂ and P. The default is the smallest that the
             paper allows.
         eta: Step size η. The default is the largest that the lemma on Stage 1 allows.
+        json: Print what was found as one JSON object on stdout, and the text for people on stderr.
     """
     result = make_plan(n, t, sparsity, eps, delta, K_P=k_p, K_Q=k_q, overlap=overlap, eta=eta)
     table = Table(
@@ -52,7 +56,7 @@ def plan(
         lam = f"{stage.lam:.1e}" if stage.lam else "-"
         cells = (f"{stage.eta:.2g}", f"{stage.steps:,}", f"{stage.batch_size:.1e}", lam, threshold)
         table.add_row(stage.name, *cells, stage.leaves, end_section=stage.name == "Stage 3")
-    console = terminal()
+    console = terminal(stderr=json)
     console.print(table)
     if result.warning:
         console.print(f"warning: {result.warning}", style="yellow")
@@ -67,3 +71,7 @@ def plan(
         "task of the paper's size from far fewer samples.",
         style="dim",
     )
+    if json:
+        given = {"N": n, "T": t, "sparsity": sparsity, "eps": eps, "delta": delta}
+        samples = {"samples": result.samples, "transfer_samples": result.transfer_samples}
+        print_json("plan", given | asdict(result) | samples)

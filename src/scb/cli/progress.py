@@ -1,8 +1,9 @@
-"""Progress of a command and the time left: a bar on a terminal, or a line every ten seconds."""
+"""Progress of a command: a bar or a line on a terminal, elsewhere a line every ten seconds."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
+from time import monotonic
 
 from rich.progress import Progress, ProgressColumn, Task
 from rich.progress_bar import ProgressBar
@@ -45,6 +46,36 @@ def progress(forecast: Forecast, patience: float = PATIENCE) -> Iterator[Callabl
     thread.start()
     try:
         yield note
+    finally:
+        finished.set()
+        thread.join()
+
+
+@contextmanager
+def steps(first: str, patience: float = PATIENCE) -> Iterator[Callable[[str], None]]:
+    """While the body of ``with`` runs, show on stderr which step of unknown length it is at; the
+    body gets a function that names the next one.
+
+    On a terminal this is one line that changes; elsewhere a thread prints a line every ``patience``
+    seconds.
+    """
+    console = terminal(stderr=True)
+    if console.is_terminal:
+        with console.status(first) as status:
+            yield status.update
+        return
+    names = [first]
+    began = monotonic()
+    finished = Event()
+
+    def log() -> None:
+        while not finished.wait(patience):
+            console.print(f"{duration(monotonic() - began)}: {names[-1]}", soft_wrap=True)
+
+    thread = Thread(target=log, daemon=True)
+    thread.start()
+    try:
+        yield names.append
     finally:
         finished.set()
         thread.join()

@@ -7,6 +7,7 @@ from typing import Annotated
 import tyro
 
 from scb.cli.fit import print_fit, print_tables
+from scb.cli.json_output import print_fit_json, print_run_json
 from scb.cli.terminal import terminal
 from scb.cli.train import draw_run, latest_run, report_run
 from scb.folders import opened
@@ -17,6 +18,7 @@ def show(
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
     overwrite: bool = False,
     lock: bool = True,
+    json: bool = False,
 ) -> None:
     """Print the summary of a saved run, finished or not, or of a fitted model; with --out, draw its
     pictures again.
@@ -28,21 +30,26 @@ def show(
             written.
         overwrite: Replace files in OUT that scb did not write.
         lock: Keep other processes out of OUT. Some file systems cannot do so.
+        json: Print what was found as one JSON object on stdout, and the text for people on stderr.
     """
     from scb.sequences.fit_folder import MODEL, read_fit
     from scb.training.settings import load_run
 
-    console = terminal()
+    console = terminal(stderr=json)
     place = latest_run() if path is None else path
     if place.is_file() or (place / MODEL).exists():
         fit = read_fit(place)
         print_fit(console, fit)
         draw = partial(print_tables, console, fit.model)
+        tell = partial(print_fit_json, fit, place)
     else:
         run, settings = load_run(place)
         report_run(console, run, place, settings)
         draw = partial(draw_run, console, run, settings)
+        tell = partial(print_run_json, run, settings, place)
     if out is not None:
         inputs = (place,) if place.is_file() else ()
         with opened(out, "drawing", lock=lock, overwrite=overwrite, inputs=inputs) as folder:
             draw(folder)
+    if json:
+        tell()

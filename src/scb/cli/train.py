@@ -10,12 +10,14 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from scb.cli.advice import advise
+from scb.cli.json_output import print_run_json
 from scb.cli.terminal import interruptible, terminal
 from scb.extras import MissingExtraError
 from scb.folders import Folder, opened
 from scb.inputs import InputError
 
 if TYPE_CHECKING:
+    from scb.training.directory import PreparedRun
     from scb.training.run import Run
     from scb.training.settings import TrainingSettings
 
@@ -48,6 +50,7 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     lock: bool = True,
+    json: bool = False,
 ) -> None:
     """Train on a random task, say whether it has been learned, save the run and draw its curves.
 
@@ -104,19 +107,19 @@ def train(
             without the interruption.
         overwrite: Replace a run in OUT, and files there that scb did not write.
         lock: Keep other processes out of OUT. Some file systems cannot do so.
+        json: Print what was found as one JSON object on stdout, and the text for people on stderr.
     """
     from scb.training.directory import prepared
     from scb.training.settings import parse_option
-    from scb.training.verdict import GOOD
 
-    console = terminal()
+    console = terminal(stderr=json)
     sizes = {"N": n, "T": t, "sparsity": sparsity, "ensemble": ensemble, "K_P": k_p}
     others = {"task_seed": task_seed, "seed": seed, "source": source, "every": every}
     given = {"recipe": recipe, "device": device} | sizes | others
     options = _options(eta, lam, batch_size) | dict(parse_option(text) for text in set)
     directory = (out or latest_run()) if resume else out
     settings = _settings(directory if resume else None, config, given, options)
-    _, built, _ = prepared(settings)  # refuses a device before a directory is made
+    asked = prepared(settings)  # refuses a device before a directory is made
     directory = directory or _new_directory()
     inputs = () if config is None else (config,)
     with (
@@ -125,10 +128,10 @@ def train(
     ):
         if not resume and not overwrite:
             _refuse_overwriting(directory)
-        run = _train(console, folder, settings, resume, built.steps, judge_samples)
-    # More samples decide what is undecided, not other settings
-    if run.verdict not in (None, GOOD) and not run.verdict.startswith("undecided"):
-        advise(console, settings)
+        run = _train(console, folder, asked, resume, judge_samples)
+    advise(console, run.verdict, settings)
+    if json:
+        print_run_json(run, settings, directory)
     if run.diverged is not None:
         raise SystemExit(1)
 
@@ -153,24 +156,21 @@ def _settings(
 def _train(
     console: Console,
     folder: Folder,
-    settings: "TrainingSettings",
+    asked: "PreparedRun",
     resume: bool,
-    steps: int,
     judge_samples: int | None,
 ) -> "Run":
     """Train in a folder, and show the result."""
     from scb.training.directory import train_in
     from scb.training.progress import ProgressBar
-    from scb.training.run import FILE
-    from scb.training.settings import load_run
 
-    path = folder.path
-    if resume and (path / FILE).exists() and load_run(path)[0].finished:
-        console.print(f"the run in {path} is finished: there is nothing left to go on with")
+    bar = ProgressBar(asked.recipe.steps)
     folder.claim(CURVES)
-    run = train_in(folder, settings, resume, [ProgressBar(steps)], judge_samples)
-    report_run(console, run, path, settings)
-    draw_run(console, run, settings, folder)
+    run = train_in(folder, asked, resume, [bar], judge_samples)
+    if not bar.begun:
+        console.print(f"the run in {folder.path} is finished: there is nothing left to go on with")
+    report_run(console, run, folder.path, asked.settings)
+    draw_run(console, run, asked.settings, folder)
     return run
 
 
@@ -303,9 +303,8 @@ def _say_verdict(console: Console, run: "Run", out: Path, settings: "TrainingSet
         return
     if run.mirrored is not None:
         console.print(
-            f"sign: after step {run.mirrored:,} the columns of A were skewed to the left, so (V,"
-            " A) was replaced by its mirror"
-            " image (resolve_sign)"
+            f"sign: after step {run.mirrored:,} the columns of A were skewed to the left, so (V, "
+            "A) was replaced by its mirror image (resolve_sign)"
         )
     if run.verdict is not None:
         console.print(

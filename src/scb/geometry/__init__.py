@@ -1,8 +1,9 @@
-"""The geometry of the paper: the μ inner product, columns that sum to one, and the lines of the
-population process.
+"""The geometry of the paper: the μ inner product, columns that sum to one, the lines of the
+population process, and the matrix that several heads factor.
 """
 
 from scb.geometry.columns import project, threshold_normalize, threshold_project
+from scb.geometry.heads import function_distance
 from scb.geometry.lines import (
     Projection,
     deviations,
@@ -26,6 +27,7 @@ __all__ = [
     "Projector",
     "centred_square",
     "deviations",
+    "function_distance",
     "keep_mu",
     "line_A",
     "line_V",

@@ -1,11 +1,23 @@
 """Columns that sum to one: the projection onto them, and the two roundings of Algorithm 1 that are
 made of it.
+
+With several heads A is (H, T, N), and a column has the H·T entries of all heads.
 """
 
 import numpy as np
 
 from scb.arrays import Array
 from scb.inputs import InputError
+
+
+def column_sums(A: Array) -> Array:
+    """(N,): 1ᵀa of each column of A (T, N), or (H, T, N)."""
+    return A.sum(axis=tuple(range(A.ndim - 1)))
+
+
+def places(A: Array) -> int:
+    """The number of entries of a column: T, or H·T with several heads."""
+    return A.size // A.shape[-1]
 
 
 def project(A: Array) -> Array:
@@ -30,7 +42,7 @@ def project(A: Array) -> Array:
            [0.1],
            [0.2]])
     """
-    return A + (1.0 - A.sum(axis=0)) / A.shape[0]
+    return A + (1.0 - column_sums(A)) / places(A)
 
 
 def threshold_project(A: Array, threshold: float | Array) -> Array:
@@ -93,5 +105,5 @@ def threshold_normalize(A: Array, threshold: float | Array) -> Array:
             f"threshold = {threshold}: it must be positive, or a column's kept mass could be 0"
         )
     kept = np.where(threshold <= A, A, 0.0)
-    mass = kept.sum(axis=0)
-    return np.where(mass > 0, kept / np.where(mass > 0, mass, 1.0), 1.0 / A.shape[0])
+    mass = column_sums(kept)
+    return np.where(mass > 0, kept / np.where(mass > 0, mass, 1.0), 1.0 / places(A))

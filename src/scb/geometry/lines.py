@@ -4,14 +4,13 @@ Where (V, A) lies relative to them is told by the signals α and the deviations 
 the one place that computes them.
 """
 
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scb.arrays import Array
-from scb.geometry.products import centred_square, mu_inner, mu_norm
+from scb.geometry.products import centred_square, mu_inner, mu_norm, root
 
 if TYPE_CHECKING:
     from scb.task import Task
@@ -57,7 +56,7 @@ class Projection:
     delta_A: float
 
 
-def signal_V(task: "Task", V: Array) -> tuple[float, float, float]:
+def signal_V(task: "Task", V: Array) -> tuple[Any, Any, Any]:
     """Measure how much of the signal V has learned, and its error.
 
     Parameters
@@ -65,7 +64,7 @@ def signal_V(task: "Task", V: Array) -> tuple[float, float, float]:
     task : Task
         The task.
     V : (N, N) array
-        The value matrix.
+        The value matrix. A stack (…, N, N) of them gives arrays.
 
     Returns
     -------
@@ -85,10 +84,10 @@ def signal_V(task: "Task", V: Array) -> tuple[float, float, float]:
     centred_P = task.P - task.mu[:, None]
     K_VP = mu_inner(U, centred_P, task.mu)
     alpha = K_VP / task.K_P
-    return alpha, K_VP, mu_norm(U - alpha * centred_P, task.mu)
+    return alpha, K_VP, mu_norm(U - np.multiply.outer(alpha, centred_P), task.mu)
 
 
-def signal_A(task: "Task", K_AQ: float) -> float:
+def signal_A(task: "Task", K_AQ: Any) -> Any:
     """α_A = K_AQ/K_Q. Where Q is uniform (T = 1, say) every α gives the same point of the line, and
     α is 1: A is measured by Q.
     """
@@ -165,16 +164,11 @@ def projection_by_norms(
     )
 
 
-def distance_from_line_A(task: "Task", theta: float, K_A: float, cross: float) -> float:
+def distance_from_line_A(task: "Task", theta: Any, K_A: Any, cross: Any) -> Any:
     """‖A − θQ − (1 − θ)11ᵀ/T‖_μ, from K_A and ``cross`` = ⟨A − 11ᵀ/T, Q − 11ᵀ/T⟩_μ; θ = α_A gives
     ‖Δ_A‖_μ, θ = 1 ‖A − Q‖_μ.
     """
     return root(K_A - 2 * theta * cross + theta**2 * task.K_Q)
-
-
-def root(x: float) -> float:
-    """√x, with what rounding leaves below 0 taken as 0."""
-    return math.sqrt(max(x, 0.0))
 
 
 def line_V(task: "Task", alpha: float) -> Array:

@@ -3,7 +3,7 @@ Hμ = 0.
 """
 
 import math
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -14,7 +14,7 @@ Projector = Literal["euclidean", "mu"]
 """By name, how a step on V is made to keep Vμ = μ: see ``projector_row``."""
 
 
-def mu_inner(X: Array, Y: Array, mu: Array) -> float:
+def mu_inner(X: Array, Y: Array, mu: Array) -> Any:
     """Compute the inner product ⟨X, Y⟩_μ = Tr(X diag(μ) Yᵀ).
 
     All distances of the paper are built on it.
@@ -22,7 +22,7 @@ def mu_inner(X: Array, Y: Array, mu: Array) -> float:
     Parameters
     ----------
     X, Y : (d, N) array
-        Two matrices with one column per token.
+        Two matrices with one column per token. Stacks (…, d, N) of them give an array.
     mu : (N,) array
         The weights of the columns.
 
@@ -37,16 +37,20 @@ def mu_inner(X: Array, Y: Array, mu: Array) -> float:
     >>> mu_inner(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]), np.array([0.5, 0.5]))
     5.5
     """
-    return float(np.einsum("dk,dk,k->", X, Y, mu))
+    if X.ndim > 2:
+        # so that a matrix gives the same bits in stacks of any size
+        X, Y = np.ascontiguousarray(X), np.ascontiguousarray(Y)
+    product = np.einsum("...dk,...dk,k->...", X, Y, mu)
+    return product if product.ndim else float(product)
 
 
-def mu_norm(X: Array, mu: Array) -> float:
+def mu_norm(X: Array, mu: Array) -> Any:
     """Compute the norm ‖X‖_μ = √⟨X, X⟩_μ.
 
     Parameters
     ----------
     X : (d, N) array
-        A matrix with one column per token.
+        A matrix with one column per token. A stack (…, d, N) of them gives an array.
     mu : (N,) array
         The weights of the columns.
 
@@ -61,7 +65,17 @@ def mu_norm(X: Array, mu: Array) -> float:
     >>> mu_norm(np.array([[3.0, 4.0], [4.0, 3.0]]), np.array([0.5, 0.5]))
     5.0
     """
-    return math.sqrt(mu_inner(X, X, mu))
+    return root(mu_inner(X, X, mu))
+
+
+def row_dot(X: Array, y: Array) -> Any:
+    """x·y for each row of X (…, N), rounded for all as for one."""
+    return np.matmul(X[..., None, :], y[..., :, None])[..., 0, 0]
+
+
+def root(x: Any) -> Any:
+    """√x of a number or an array, with what rounding leaves below 0 taken as 0."""
+    return np.sqrt(np.maximum(x, 0.0)) if np.ndim(x) else math.sqrt(max(x, 0.0))
 
 
 def centred_square(V: Array, mu: Array) -> float:
@@ -123,7 +137,7 @@ def keep_mu(H: Array, mu: Array, projector: Projector = "euclidean") -> Array:
 
     Parameters
     ----------
-    H : (N, N) array
+    H : (N, N) array, or one for each of several heads
         A direction, such as a gradient.
     mu : (N,) array
         The stationary distribution.
@@ -144,4 +158,4 @@ def keep_mu(H: Array, mu: Array, projector: Projector = "euclidean") -> Array:
     (array([[ 3., -1.],
            [-3.,  1.]]), array([0., 0.]))
     """
-    return H - np.outer(H @ mu, projector_row(mu, projector))
+    return H - (H @ mu)[..., None] * projector_row(mu, projector)

@@ -157,17 +157,17 @@ def pair_chi_squares(tokens, starts, label, order, bounds, mu, chi):
 
 
 @compiled
-def add_source_tables(tokens, starts, label, row, inverse, chosen, scores, information):
+def add_source_tables(tokens, starts, label, row, inverse, scores, information):
     """Of samples whose label has distribution f: 1/f of the label that came, and 1/f of every
     label, by position and token there.
 
-    Over the samples ``chosen``, 1/f[o_i] is added to scores[t, x_it, o_i] and 1/f[o] to
+    Over all samples, 1/f[o_i] is added to scores[t, x_it, o_i] and 1/f[o] to
     information[t, x_it, o] for every o, both (T, N, N); ``inverse[row_i]`` holds 1/f. These are
     score and Fisher information of a matrix that position t may get. Twin: ``source_tables``.
     """
     T = scores.shape[0]
     N = inverse.shape[1]
-    for i in chosen:
+    for i in range(starts.size):
         x = tokens[starts[i] : starts[i] + T]
         r = inverse[row[i]]
         o = label[i]
@@ -177,6 +177,27 @@ def add_source_tables(tokens, starts, label, row, inverse, chosen, scores, infor
                 scores[t, x[t], o] += here
                 for m in range(N):
                     information[t, x[t], m] += r[m]
+
+
+@compiled
+def add_label_tables(tokens, starts, label, row, distributions, came, expected):
+    """How often each label came, and how often it was to be expected, by position and token there.
+
+    Over all samples, 1 is added to came[t, x_it, o_i], and the distribution f of the
+    label to expected[t, x_it], both (T, N, N); ``distributions[row_i]`` holds f. Where a position
+    tells something that f does not know, the two differ. Twin: ``label_tables``.
+    """
+    T = came.shape[0]
+    N = distributions.shape[1]
+    for i in range(starts.size):
+        x = tokens[starts[i] : starts[i] + T]
+        f = distributions[row[i]]
+        o = label[i]
+        for t in range(T):
+            if x[t] < N:
+                came[t, x[t], o] += 1.0
+                for m in range(N):
+                    expected[t, x[t], m] += f[m]
 
 
 @compiled

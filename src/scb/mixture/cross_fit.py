@@ -32,7 +32,8 @@ def has_few_samples(data: Data) -> bool:
     return data.independent and data.K > 1 and data.n < TUNING.few_samples * data.N**2
 
 
-def _fit_with_P_fixed(rows: Rows, start: Mixture) -> Fit:
+def _fit_with_P_fixed(rows: Rows, start: Mixture, **options: float) -> Fit:
+    # The weights alone are fitted to the end, whatever the options.
     found = fit_weights(rows, start)
     return Fit(replace(start, q=found.q), np.nan, [float(found.logliks.sum())])
 

@@ -158,6 +158,10 @@ class Data:
         """The samples at these slots; equal ones are counted as one row if that makes far fewer."""
         most = slots.codes(self.N)
         worthwhile = not self.own_background and most <= min(TUNING.table_rows, 4 * self.n)
+        if not worthwhile and not self.own_background:
+            table = self._sorted_rows(slots)
+            if table is not None:
+                return Rows(self.executor, [table], table)
         held = self.executor.map(
             Partition.rows, zip(self.partitions, strict=True), self.shape, slots, worthwhile
         )
@@ -172,6 +176,13 @@ class Data:
         occurring = np.flatnonzero(counts)
         table = slots.table(self.N, occurring, counts[occurring])
         return Rows(self.executor, held, table)
+
+    def _sorted_rows(self, slots: Slots) -> RowTable | None:
+        """The rows of a single partition in this process; None if there is another one."""
+        (first, *others) = self.partitions
+        if others or not isinstance(first, Partition):
+            return None
+        return first.sorted_rows(self.shape, slots)
 
     def chi_squares(self) -> Array:
         """(K, T): χ² of label against token at every position, for contexts of iid tokens; −∞ where
@@ -221,6 +232,11 @@ class Data:
     def of_groups(self, chosen: Flags) -> "Data":
         """The samples of some groups of neighbours (G,), which are all of one size."""
         return self._only(in_groups, -(-self.n // len(chosen)), chosen)
+
+    def with_one_state(self) -> "Data":
+        """The same samples with weights that do not depend on the last token."""
+        held = self.executor.map(Partition.with_one_state, zip(self.partitions, strict=True))
+        return replace(self, partitions=held, shape=self.shape._replace(K=1))
 
     def _only(self, choose: Callable[..., Flags], *same: Any) -> "Data":
         """The samples that a function marks; see ``Partition.only``."""

@@ -1,7 +1,12 @@
 """What a position is worth, and how well its influence is known.
 
 A position is left out, everything else is fitted again, and the log-likelihood says what it was
-worth. Its *influence* is by how much the token there moves the distribution of the label, in total
+worth. Where that would take too long, the new fit ends early, or P stays as it is: what is lost
+then is a *bound*, more than the position is worth. Where bounds add up to more than the model gains
+by all positions, they are reduced in proportion. (New fits can add up to a little more as well:
+positions that need each other both lose what they gain together.)
+
+The *influence* of a position is by how much the token there moves the distribution of the label, in total
 variation, on average over tokens: a[k, t]·Σ_m μ_m·‖P[:, m] − Pμ‖₁/2. Unlike the weight, it does not
 depend on which of several matrices holds their common part, so that the data determine it. Its
 standard error is √(∇ᵀH⁻¹∇), with the second derivatives H of the log-likelihood, by conjugate
@@ -16,23 +21,25 @@ import numpy as np
 
 from scb.arrays import Array
 from scb.mixture.data import Here, Rows
-from scb.mixture.em import maximise
+from scb.mixture.em import maximise, squared_em_step
 from scb.mixture.newton import Point, inverse_along
 from scb.mixture.per_lag import is_current
+from scb.mixture.rows import RowTable
 from scb.mixture.select import Selection, Slot
+from scb.mixture.shrink import Shrinkage
 from scb.mixture.tuning import TUNING
 
 
 class Evidence(NamedTuple):
     """For each state, arrays over its positions."""
 
-    # What the log-likelihood loses without the position, everything else fitted again
+    # What the log-likelihood loses without the position, everything else fitted again; or more
+    # than that, where it is a bound
     nats: list[Array]
+    bounds: list[Array]  # 1 where it is a bound, else 0
     parameters: list[Array]  # how many fewer parameters there are without it
     influence: list[Array]
     influence_errors: list[Array]  # NaN where they would take too long
-    # Whether P was fitted again; else it was fixed, and ``nats`` are overstated
-    refitted: bool
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,7 @@ class PendingEvidence:
     search: Selection  # at its maximum
     rows: Rows
     loglik: float  # there
+    shrinkage: Shrinkage | None = None  # of its matrices, if they are shrunk
 
     def without_samples(self) -> "PendingEvidence | None":
         """What is needed when the samples are gone: the rows alone. None where these lie in another
@@ -58,34 +66,76 @@ class PendingEvidence:
         slots = self.search.all_slots()
         counted = self.rows.counted
         samples = self.search.data.n if counted is None else len(counted.label)
-        effort = samples * self.search.mixture.q.shape[1] * len(slots) * TUNING.evidence_passes
-        cheap = effort <= TUNING.evidence_effort
-        influence, errors = self._influences(slots, with_errors=cheap)
+        # How often the rows can be passed over for each slot
+        passes = TUNING.evidence_effort / max(
+            samples * self.search.mixture.q.shape[1] * len(slots), 1
+        )
+        influence, errors = self._influences(slots, passes >= TUNING.evidence_passes)
+        nats, bounds = self._nats(slots, passes)
         columns = (
-            self._nats_refitted(slots) if cheap else self._nats_with_P_fixed(slots),
+            nats,
+            bounds,
             [self._parameters_of(slot) for slot in slots],
             influence,
             errors,
         )
-        bounds = np.cumsum([len(s) for s in self.search.support])[:-1]
-        return Evidence(*(np.split(np.array(x, float), bounds) for x in columns), refitted=cheap)
+        ends = np.cumsum([len(s) for s in self.search.support])[:-1]
+        return Evidence(*(np.split(np.array(x, float), ends) for x in columns))
 
-    def _nats_refitted(self, slots: list[Slot]) -> list[float]:
-        nats = []
-        for slot in slots:
-            without = maximise(
-                self.rows,
-                self.search.mixture.without(*slot).lifted(),
-                tolerance=TUNING.close,
-                stall=TUNING.close / 10,
-                steps=TUNING.evidence_steps,
-            )
-            nats.append(max(0.0, self.loglik - without.loglik))
-        return nats
+    def _gain(self) -> float:
+        """What all positions gain together, over the background alone."""
+        at = self.search.mixture
+        nothing = replace(at, q=np.eye(1, at.q.shape[1]).repeat(len(at.q), axis=0))
+        return self.loglik - float(self.rows.total(RowTable.logliks, nothing).sum())
 
-    def _nats_with_P_fixed(self, slots: list[Slot]) -> list[float]:
-        ratios = self.search.ratios(self.rows, slots, np.zeros(self.search.data.K))
-        return [ratios[slot] / 2 for slot in slots]
+    def _nats(self, slots: list[Slot], passes: float) -> tuple[list[float], list[bool]]:
+        """What each slot is worth, and whether that is a bound, with so many passes over the rows
+        for each.
+        """
+        if passes >= TUNING.evidence_passes and self.shrinkage is None:
+            return [self._nats_refitted(slot) for slot in slots], [False] * len(slots)
+        ratios = self.search.ratios(self.rows, slots, np.full(self.search.data.K, np.inf))
+        nats = np.array([max(0.0, ratios[slot] / 2) for slot in slots])
+        bounds = np.ones(len(slots), bool)
+        steps = int(min(passes, TUNING.evidence_steps) / (3 if self.shrinkage is None else 1))
+        if steps >= TUNING.evidence_steps_at_least:
+            for i, slot in enumerate(slots):
+                loss, ended = self._nats_by_em(slot, steps)
+                bounds[i] = not ended
+                nats[i] = loss if ended else min(loss, nats[i])
+        left = max(self._gain() - nats[~bounds].sum(), 0.0)
+        nats[bounds] *= min(1.0, left / max(nats[bounds].sum(), TUNING.tiny))
+        return nats.tolist(), bounds.tolist()
+
+    def _nats_refitted(self, slot: Slot) -> float:
+        without = maximise(
+            self.rows,
+            self.search.mixture.without(*slot).lifted(),
+            tolerance=TUNING.close,
+            stall=TUNING.close / 10,
+            steps=TUNING.evidence_steps,
+        )
+        return max(0.0, self.loglik - without.loglik)
+
+    def _nats_by_em(self, slot: Slot, steps: int) -> tuple[float, bool]:
+        """What is lost after so many EM steps, with a jump each unless matrices are shrunk; and whether the last few of them
+        won so little back that it is what a slot is worth.
+        """
+        step = squared_em_step if self.shrinkage is None else self.shrinkage.step
+        few = TUNING.evidence_steps_at_least
+        point = Point.from_rows(self.rows, self.search.mixture.without(*slot).lifted())
+        losses = [self.loglik - point.loglik]
+        for _ in range(steps):
+            point = step(self.rows, point)
+            losses.append(self.loglik - point.loglik)
+            if len(losses) <= few:
+                continue
+            if (
+                losses[-1 - few] - losses[-1]
+                < TUNING.evidence_precision * losses[-1] + TUNING.close
+            ):
+                return max(0.0, losses[-1]), True
+        return max(0.0, losses[-1]), False
 
     def _influences(self, slots: list[Slot], with_errors: bool) -> tuple[list[float], list[float]]:
         """The influence of each slot, and its standard error; NaN where the data leave it open."""

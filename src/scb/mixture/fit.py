@@ -22,6 +22,7 @@ from scb.mixture.profile import Profile
 from scb.mixture.rows import RowTable, Slots, Support
 from scb.mixture.select import Policy, Progress, Selection
 from scb.mixture.shared import SHARED_MATRIX, criterion
+from scb.mixture.shrink import shrunk
 from scb.mixture.starts import em_from_scratch, first_estimate, thinned_for_start
 from scb.mixture.tuning import TUNING
 from scb.mixture.weights import fit_weights
@@ -81,6 +82,8 @@ def fit_mixture(
     # Where searches start, of which the best counts; from EM over all positions unless given
     initial: Sequence[Initial] = (),
     known: Initial | None = None,  # matrices to start from, and nothing else
+    # Matrices are shrunk where that is worth more than so many labels for each column; never if None
+    shrink: float | None = None,
     progress: Progress | None = None,  # is called after every round of the search
 ) -> Estimate:
     """Find the positions that matter, then estimate by maximum likelihood."""
@@ -92,7 +95,7 @@ def fit_mixture(
     searched = data.whole() if per_lag else data
     if positions is not None:
         search = _given(searched, policy, positions, known, per_lag)
-        return _finish(search, data, settled=True)
+        return _finish(search, data, settled=True, shrink=shrink)
     starts = initial or [first_estimate(searched, known, per_lag)]
     searches = [Selection.from_initial(searched, policy, start) for start in starts]
     current_is_state = per_lag and data.K > 1
@@ -106,7 +109,7 @@ def fit_mixture(
         remove_current(search)
     if number is not None:
         search.settle_exactly(number)
-    return _finish(search, data, settled[best])
+    return _finish(search, data, settled[best], shrink)
 
 
 def _best(searches: list[Selection]) -> int:
@@ -154,7 +157,7 @@ def _given(
     return Selection(data, policy, support, mixture, np.zeros(data.K, np.intp))
 
 
-def _finish(search: Selection, data: Data, settled: bool) -> Estimate:
+def _finish(search: Selection, data: Data, settled: bool, shrink: float | None) -> Estimate:
     """Fit to the end, by a convention where the data leave something open, and say how sure it is.
 
     A search may have looked at only some of the data.
@@ -172,6 +175,12 @@ def _finish(search: Selection, data: Data, settled: bool) -> Estimate:
         rows, fit = _fit_to_all(search, data, held)
     mixture = search.mixture
     P_errors, q_errors = standard_errors(rows, mixture, held)
+    evidence = PendingEvidence(search, rows, fit.loglik)
+    smaller = shrink and shrunk(rows, mixture, data.label_distribution, shrink)
+    if smaller:
+        point, shrinkage = smaller
+        mixture = search.mixture = point.at
+        evidence = replace(evidence, loglik=point.loglik, shrinkage=shrinkage)
     counts = label_counts(rows, mixture)
     sizes = np.array([s.size for s in search.support])
     distributions = (counts > 0).sum() + (sizes == 0).any()
@@ -192,7 +201,7 @@ def _finish(search: Selection, data: Data, settled: bool) -> Estimate:
         path=fit.path,
         parameters=int((mixture.N - 1) * distributions + weights - held.sum()),
         settled=settled,
-        evidence=PendingEvidence(search, rows, fit.loglik),
+        evidence=evidence,
         background_limit=(
             partial(background_limit, rows, mixture)
             if crossed is None

@@ -15,6 +15,7 @@ import numpy as np
 from scb.arrays import Array
 from scb.inputs import InputError
 from scb.kernels.windows import (
+    add_label_tables,
     add_pair_scores,
     add_source_tables,
     add_weight_scores,
@@ -89,6 +90,11 @@ class Partition:
             )
         return replace(self, background=background)
 
+    def with_one_state(self) -> "Partition":
+        """The same samples, all in state 0."""
+        blocks = [block._replace(last=0 * block.last) for block in self.blocks]
+        return replace(self, blocks=blocks, last=0 * self.last)
+
     # -------------------------------------------------------------------------------------- walking
 
     def chunks(self, most: int | None = None) -> Iterator[tuple[slice, Block]]:
@@ -155,6 +161,27 @@ class Partition:
         row = np.cumsum(counts > 0) - 1
         return at.table(shape.N, occurring, counts[occurring].astype(float), index=row[codes])
 
+    def sorted_rows(self, shape: Shape, at: Slots) -> RowTable | None:
+        """The samples at these slots, with equal ones counted, where there are too many codes for a
+        table of them; None if few samples are equal.
+        """
+        tokens = self.gather(at.positions, shape.N)
+        # A hash that wraps around: equal rows have equal ones
+        key = (self.last * shape.N + self.label).astype(np.uint64)
+        for j in at.used:
+            key = key * np.uint64(TUNING.multiplier) + tokens[:, j]
+        _, first, index, counts = np.unique(
+            key, return_index=True, return_inverse=True, return_counts=True
+        )
+        if first.size > TUNING.fewer_rows * self.n:
+            return None
+        same = all((x == x[first][index]).all() for x in (tokens, self.last, self.label))
+        if not same:
+            return None
+        columns = at.columns(shape.N, tokens[first], self.last[first])
+        weight = counts.astype(float)
+        return RowTable(columns, self.last[first], self.label[first], weight, index=index)
+
     def scores(
         self,
         shape: Shape,
@@ -189,18 +216,33 @@ class Partition:
             _add_scores(chunk, row, np.ones(chunk.n), inverse @ table, scores)
         return scores
 
+    def distributions(
+        self, rows: RowTable, at: Mixture, k: int | None = None
+    ) -> Iterator[tuple[Block, Array, Ints]]:
+        """The samples in parts, those of state k or all; the distribution of the label (r, N), for
+        some rows; the row of each sample.
+        """
+        chosen = np.ones(len(rows.last), bool) if k is None else rows.last == k
+        counted = None
+        if rows.index is not None:
+            counted = rows.some(np.flatnonzero(chosen)).distributions(at)
+        number = np.cumsum(chosen) - 1
+        for where, chunk in self.chunks(TUNING.samples_at_once):
+            mine = np.flatnonzero((chunk.last == k) | (k is None))
+            row = rows.row_numbers[where][mine]
+            if counted is not None:
+                yield chunk.some(mine), counted, number[row]
+            else:
+                yield chunk.some(mine), rows.some(row).distributions(at), np.arange(mine.size)
+
     def inverse_probabilities(
         self, rows: RowTable, at: Mixture
     ) -> Iterator[tuple[Block, Array, Ints]]:
         """The samples in parts; one over the probability of every label (r, N), for some rows; the
         row of each sample.
         """
-        counted = rows.inverse_probabilities(at) if rows.index is not None else None
-        for where, chunk in self.chunks(TUNING.samples_at_once):
-            if counted is not None:
-                yield chunk, counted, rows.row_numbers[where]
-            else:
-                yield chunk, rows.some(where).inverse_probabilities(at), np.arange(chunk.n)
+        for chunk, f, row in self.distributions(rows, at):
+            yield chunk, 1 / np.maximum(f, TUNING.tiny), row
 
     def missing(self, shape: Shape) -> Array:
         """(K, T): of the samples with each state, how many have no token at each position."""
@@ -215,20 +257,27 @@ class Partition:
         return absent
 
     def source_tables(
-        self, rows: RowTable, shape: Shape, k: int | None, at: Mixture
+        self, rows: RowTable, shape: Shape, k: int, at: Mixture
     ) -> tuple[Array, Array]:
-        """Score and information (T, N, N) of a matrix (token, label) that a position may get.
-
-        Over the samples with state k; over all samples if it is None.
+        """Score and information (T, N, N) of a matrix (token, label) that a position may get, over
+        the samples with state k.
         """
         scores = np.zeros((shape.T, shape.N, shape.N))
         information = np.zeros_like(scores)
-        for chunk, inverse, row in self.inverse_probabilities(rows, at):
-            chosen = np.arange(chunk.n) if k is None else np.flatnonzero(chunk.last == k)
-            add_source_tables(
-                chunk.tokens, chunk.starts, chunk.label, row, inverse, chosen, scores, information
-            )
+        for chunk, f, row in self.distributions(rows, at, k):
+            inverse = 1 / np.maximum(f, TUNING.tiny)
+            add_source_tables(*chunk.pairs, row, inverse, scores, information)
         return scores, information
+
+    def label_tables(self, rows: RowTable, shape: Shape, at: Mixture) -> tuple[Array, Array]:
+        """How often each label came with each token at each position, and how often it was to be
+        expected: tables (T, N, N) of (token, label), over all samples.
+        """
+        came = np.zeros((shape.T, shape.N, shape.N))
+        expected = np.zeros_like(came)
+        for chunk, f, row in self.distributions(rows, at):
+            add_label_tables(*chunk.pairs, row, f, came, expected)
+        return came, expected
 
     def weight_scores(
         self,

@@ -1,12 +1,11 @@
 """The policy of a search in which each position has a matrix of its own: an additive model, f = Σ_ℓ
 q_ℓ^(k) P_ℓ[o, x_ℓ].
 
-A position that has no matrix yet is judged by a score test on all entries of the matrix that it
-would get; one whose matrix is known from other states by a test on its weight alone. What must be
-reached is the extended BIC, with as many parameters as the data can tell apart: (N − 1)² for a
-matrix, since what is common to its columns may as well stand in another; N − 1 for the current
-symbol where that is the state (its matrix has one column there); 1 for a weight. A parameter costs
-the logarithm of the number of samples that speak of it: for a column, those with its symbol.
+A position that has no matrix yet is judged by the labels that came and those that were to be
+expected with each of its tokens; one whose matrix is known from other states by a score test on its
+weight alone. What must be reached is the price of the matrix (``price``), or of one column for the
+current symbol where that is the state; and what the extended BIC asks for weights and for the
+choice of the position. A weight costs the logarithm of the number of samples of its state.
 
 Where the current symbol is the state, it stands for what is common: it is in every state from the
 start, so that another lag is judged by what its symbol changes, and by nothing else. At the end it
@@ -23,11 +22,16 @@ from scb.mixture.arrays import Flags
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
 from scb.mixture.executors import added
+from scb.mixture.lag_costs import Prices, matrix_costs, weight_costs
 from scb.mixture.model import Mixture, quotient, rounded, smoothed_columns
 from scb.mixture.partition import Partition
+from scb.mixture.price import column_prices
 from scb.mixture.rows import RowTable
 from scb.mixture.select import Pair, Policy, Proposal, Removal, Selection, Slot
 from scb.mixture.tuning import TUNING
+
+# How often labels came with each token, and how often they were to be expected
+Tables = tuple[Array, Array]
 
 
 def is_current(data: Data, t: int) -> bool:
@@ -35,45 +39,33 @@ def is_current(data: Data, t: int) -> bool:
     return data.K > 1 and t == data.T - 1
 
 
-def costs(data: Data, states: list[int], known: bool) -> Array:
-    """(T,): what twice the log-likelihood ratio of each position must reach in these states, where
-    its matrix is ``known`` or not.
-    """
-    n = np.maximum(data.present[states], 2)
-    labels = data.N - 1
-    choice = 2 * np.log(data.K * data.T)
-    least = np.log(n).sum(axis=0) + choice
-    if not known:
-        columns = np.sort(np.log(1 + n.sum(axis=0)[:, None] * data.mu), axis=1)[:, :-1]
-        least += labels * columns.sum(axis=1) - np.log(n.sum(axis=0))
-    if data.K > 1:
-        # The current symbol has one column for each state, known or not.
-        least[-1] = (labels * np.log(1 + n[:, -1]) + choice).sum()
-    return least
-
-
 def removals(search: Selection, rows: Rows) -> list[Removal]:
     """Every slot, and every lag that several states attend to, with its cost; except the current
     symbol beside other lags.
     """
     data = search.data
-    prices: dict[Slot, float] = {}
+    prices = Prices(data, rows, search.mixture)
+    users = {t: search.users(t) for t in search.mixture.owners or ()}
+    costs: dict[Slot, float] = {}
     for k, s in enumerate(search.support):
         for j, t in enumerate(s.tolist(), start=1):
-            if len(s) == 1 or not is_current(data, t):
-                shared = len(search.users(t)) > 1
-                prices[k, j] = float(costs(data, [k], known=shared)[t])
+            if is_current(data, t):
+                if len(s) == 1:
+                    costs[k, j] = prices.current(k)
+            elif len(users[t]) > 1:
+                costs[k, j] = float(weight_costs(data, [k])[t])
+            else:
+                costs[k, j] = prices.matrix(t, [k])
     most = np.zeros(data.K)
-    for (k, _), price in prices.items():
-        most[k] = max(most[k], TUNING.far_cost * price)
-    ratios = search.ratios(rows, list(prices), most)
-    chosen = [Removal([slot], price, ratios[slot]) for slot, price in prices.items()]
-    for t in search.mixture.owners or ():
-        users = search.users(t)
-        if len(users) > 1 and not is_current(data, t):
-            slots = [search.slot(k, t) for k in users]
-            price = costs(data, users, known=False)[t]
-            chosen.append(Removal(slots, price, sum(ratios[slot] for slot in slots)))
+    for (k, _), cost in costs.items():
+        most[k] = max(most[k], TUNING.far_cost * cost)
+    ratios = search.ratios(rows, list(costs), most)
+    chosen = [Removal([slot], cost, ratios[slot]) for slot, cost in costs.items()]
+    for t, states in users.items():
+        if len(states) > 1 and not is_current(data, t):
+            slots = [search.slot(k, t) for k in states]
+            ratio = sum(ratios[slot] for slot in slots)
+            chosen.append(Removal(slots, prices.matrix(t, states), ratio))
     return chosen
 
 
@@ -93,56 +85,76 @@ def candidates(
     """
     data = search.data
     occurring = np.flatnonzero(data.counts).tolist()
-    # No log-likelihood ratio is larger.
-    reach = -2 * rows.total(RowTable.logliks, fit.mixture)
-    gains, new_scores, pooled = _gains_by_state(search, rows, fit, reach, least)
+    gains, new_tables = _gains_by_state(search, rows, fit, least)
     proposed = set(search.best_pairs(gains, 0.0, barred, most))
-    scores: dict[int, Array] = {}
-    for pair in sorted(proposed & new_scores.keys()):
-        scores[pair[1]] = scores.get(pair[1], 0.0) + new_scores[pair]
-    for_all = costs(data, occurring, known=False)
-    if len(occurring) > 1 and least > 0 and reach.sum() >= for_all.min():
-        tables = pooled or data.total(Partition.source_tables, None, fit.mixture, rows=rows)
-        gain = _score_statistics(*tables) - for_all
+    sources: dict[int, Tables] = {}
+    for k, t in sorted(proposed & new_tables.keys()):
+        sources[t] = added([*([sources[t]] if t in sources else []), new_tables[k, t]])
+    if len(occurring) > 1 and least > 0:
+        tables = data.total(Partition.label_tables, fit.mixture, rows=rows)
+        gain = _new_matrix_gains(data, occurring, *tables, least)
         gain[[*(search.mixture.owners or ()), *(t for _, t in barred), data.T - 1]] = -np.inf
         best = int(gain.argmax())
         if gain[best] >= 0:
             proposed |= {(k, best) for k in occurring}
-            scores[best] = tables[0][best]
-    # A new matrix starts as the distribution of the labels, times how much more often than expected
-    # each label came after each symbol.
-    distribution = data.label_distribution
+            sources[best] = tables[0][best], tables[1][best]
     matrices = {
-        t: rounded(smoothed_columns(distribution[:, None] * scores[t].T, distribution))
-        for t in sorted(scores.keys() - set(search.mixture.owners or ()))
+        t: _first_matrix(*sources[t], data.label_distribution)
+        for t in sorted(sources.keys() - set(search.mixture.owners or ()))
     }
     return sorted(proposed), matrices
 
 
-def _gains_by_state(
-    search: Selection, rows: Rows, fit: Fit, reach: Array, least: float
-) -> tuple[Array, dict[Pair, Array], tuple[Array, Array] | None]:
-    """The gains (K, T) of all positions, the scores (token, label) that new matrices may start
-    from, and the tables of all states together.
+def _first_matrix(came: Array, expected: Array, distribution: Array) -> Array:
+    """(N, N): where a new matrix starts: the distribution of the labels, times how much more often
+    than expected each label came after each symbol.
+    """
+    n = came.sum(axis=1, keepdims=True)
+    more = distribution * n * quotient(came, np.maximum(expected, TUNING.tiny))
+    return rounded(smoothed_columns(more.T, distribution))
 
-    The tables are None if one state did not need its own.
+
+def _gains_by_state(
+    search: Selection, rows: Rows, fit: Fit, least: float
+) -> tuple[Array, dict[Pair, Tables]]:
+    """The gains (K, T) of all positions, and the tables (token, label) that new matrices may start
+    from.
     """
     data = search.data
     gains = _weight_gains(search, rows, fit, least)
-    new_scores: dict[Pair, Array] = {}
-    tables = []
-    complete = True
+    new_tables: dict[Pair, Tables] = {}
+    # No log-likelihood ratio is larger.
+    reach = -2 * rows.total(RowTable.logliks, fit.mixture)
     for k in np.flatnonzero(data.counts).tolist():
-        limits = least * costs(data, [k], known=False)
-        new = np.flatnonzero((gains[k] == -np.inf) & (reach[k] >= limits))
-        complete &= new.size > 0
-        if new.size:
-            scores, information = data.total(Partition.source_tables, k, fit.mixture, rows=rows)
-            gains[k, new] = (_score_statistics(scores, information) - limits)[new]
-            # Not of the best position alone, which may be barred.
-            new_scores |= {(k, t): scores[t] for t in new.tolist() if gains[k, t] >= 0}
-            tables = [added([*tables, (scores, information)])]
-    return gains, new_scores, tables[0] if complete and tables else None
+        limits = least * matrix_costs(data, [k], _full_prices(data, k))
+        new = np.flatnonzero((gains[k] == -np.inf) & ((data.K == 1) | (reach[k] >= limits)))
+        if new.size == 0:
+            continue
+        if data.K == 1:
+            came, expected = data.total(Partition.label_tables, fit.mixture, rows=rows)
+            gains[k, new] = _new_matrix_gains(data, [k], came, expected, least)[new]
+        else:
+            scores = data.total(Partition.source_tables, k, fit.mixture, rows=rows)
+            came, expected = _labels_by_score(*scores)
+            chi_square = quotient((came - expected) ** 2, expected).sum(axis=(1, 2))
+            gains[k, new] = (chi_square - limits)[new]
+        # Not of the best position alone, which may be barred.
+        new_tables |= {(k, t): (came[t], expected[t]) for t in new.tolist() if gains[k, t] >= 0}
+    return gains, new_tables
+
+
+def _labels_by_score(scores: Array, information: Array) -> Tables:
+    """Tables (T, N, N) of the labels that came and that were to be expected, from those of scores
+    and information of a matrix.
+
+    Of n samples a score has the mean n, and its variance is the information, Σ 1/f over samples
+    whose labels have the distribution f. So it is as if n²/information labels had been expected,
+    and score·n/information had come; exactly so where f is the same for all samples. The χ² of
+    these tables is the score statistic, with (N − 1)² degrees of freedom.
+    """
+    w = quotient(1.0, information)
+    n = quotient((w * scores).sum(axis=2), w.sum(axis=2))[..., None]
+    return n * w * scores, n**2 * w
 
 
 def _weight_gains(search: Selection, rows: Rows, fit: Fit, least: float) -> Array:
@@ -163,18 +175,45 @@ def _weight_gains(search: Selection, rows: Rows, fit: Fit, least: float) -> Arra
     variance = information - data.present[:, known]
     # A weight cannot be negative.
     statistic = quotient(np.maximum(scores, 0.0) ** 2, variance)
-    limits = np.array([costs(data, [k], known=True)[known] for k in range(data.K)])
+    limits = np.array([weight_costs(data, [k])[known] for k in range(data.K)])
     gains[:, known] = statistic - least * limits
     return gains
 
 
-def _score_statistics(scores: Array, information: Array) -> Array:
-    """(T,): the score statistic of a whole new matrix at each position, χ² with (N − 1)² degrees of
-    freedom; from the tables (T, N, N) of its entries (token, label).
+def _new_matrix_gains(
+    data: Data, states: list[int], came: Array, expected: Array, least: float
+) -> Array:
+    """(T,): by how much twice the log-likelihood ratio of a whole new matrix at each position
+    exceeds ``least`` times its cost; from the labels that came and those to be expected, tables (T,
+    N, N) of (token, label).
+
+    It is the ratio of two independent models of the label given the token, of which the second
+    knows what to expect. Its columns are shrunk to that.
     """
-    w = quotient(1.0, information)
-    mean = quotient((w * scores).sum(axis=-1), w.sum(axis=-1))
-    return (w * (scores - mean[..., None]) ** 2).sum(axis=(-2, -1))
+    statistics = np.zeros(data.T)
+    prices = np.zeros(data.T)
+    for t in range(data.T):
+        total = expected[t].sum(axis=1, keepdims=True)
+        base = quotient(expected[t], np.broadcast_to(total, expected[t].shape)).T
+        statistics[t] = 2 * _log_likelihood_ratio(came[t], expected[t])
+        prices[t] = column_prices(came[t].T, base).sum()
+    return statistics - least * matrix_costs(data, states, prices)
+
+
+def _log_likelihood_ratio(came: Array, expected: Array) -> float:
+    """Σ C log(C/E), over the entries where a label came."""
+    there = came > 0
+    return float((came[there] * np.log(came[there] / expected[there])).sum())
+
+
+def _full_prices(data: Data, k: int) -> Array:
+    """(T,): what a matrix would cost in nats if each of its entries mattered, by the BIC, from the
+    samples of state k. For a matrix that one state has to itself this is asked before it is tried,
+    which saves time: a position that serves many states is found over all of them.
+    """
+    n = np.maximum(data.present[k], 2)
+    columns = np.sort(np.log(1 + n[:, None] * data.mu), axis=1)[:, :-1]
+    return (data.N - 1) / 2 * columns.sum(axis=1)
 
 
 # ------------------------------------------------------------------------------- the current symbol
@@ -201,12 +240,12 @@ def remove_current(search: Selection) -> None:
         rows = search.rows()
         fit = search.fit(rows)
         bounds = rows.total(RowTable.removal_ratios, fit.mixture)
+        prices = Prices(search.data, rows, fit.mixture)
         choices = []
         for k in search.users(current):
             if len(search.support[k]) > 1 and (k, current) not in needed:
                 slot = search.slot(k, current)
-                price = costs(search.data, [k], known=False)[current]
-                choices.append(Removal([slot], price, bounds[slot]))
+                choices.append(Removal([slot], prices.current(k), bounds[slot]))
         slots, kept = search.dispensable(rows, fit, choices)
         needed |= kept
         if not slots:
@@ -287,7 +326,7 @@ def _taker(search: Selection, t: int) -> int | None:
 MATRIX_PER_LAG = Policy(
     removals=removals,
     candidates=candidates,
-    no_signal=lambda data, rows, fit: False,
+    no_signal=lambda data, rows, fit, pruned: False,
     near_cost=TUNING.near_cost_per_lag,
     fit=partial(maximise, tolerance=TUNING.close, stall=TUNING.close / 10),
 )

@@ -249,10 +249,6 @@ class RowTable:
         add_distributions(self.columns, self.last, which, distributions, at.q, columns, f)
         return f
 
-    def inverse_probabilities(self, at: Mixture) -> Array:
-        """(r, N): one over the probability of every label, for each row."""
-        return 1 / np.maximum(self.distributions(at), TUNING.tiny)
-
     # ------------------------------------------------------------------------------- slot by slot
 
     @property

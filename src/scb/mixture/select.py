@@ -55,11 +55,12 @@ class Policy(NamedTuple):
     removals: Callable[["Selection", Rows], list[Removal]]
     # (search, rows, fit, barred pairs, least=part of the limit, most=slots of a state)
     candidates: Callable[..., Proposal]
-    # Whether all slots together are worth less than the matrices cost
-    no_signal: Callable[[Data, Rows, Fit], bool]
+    # Whether all slots together are worth less than the matrix costs; (…, whether they are pruned)
+    no_signal: Callable[[Data, Rows, Fit, bool], bool]
     # Up to so many times its cost, a removal is in doubt
     near_cost: float
-    fit: Callable[[Rows, Mixture], Fit]  # between which the search decides
+    # (rows, start, options of ``maximise``): between which the search decides
+    fit: Callable[..., Fit]
 
 
 @dataclass
@@ -148,14 +149,17 @@ class Selection:
         # What was pruned twice is not tried again, and late rounds only prune: so it ends.
         pruned: Counter[Pair] = Counter()
         needed: set[Pair] = set()  # what could not be left out since something was added
+        silent = 0  # rounds in which there was no signal
         for turn in range(TUNING.rounds):
             rows = self.rows()
             fit = self.fit(rows)
             if progress is not None:
                 progress(turn + 1, len(self.all_slots()), fit.loglik)
             removals = self.policy.removals(self, rows)
-            no_signal = self.policy.no_signal(self.data, rows, fit)
-            weak = self.all_slots() if no_signal else self.weak(removals)
+            weak = self.weak(removals)
+            if self.policy.no_signal(self.data, rows, fit, not weak):
+                weak = self.all_slots()
+                silent += bool(weak)
             if not weak and turn < TUNING.growing_rounds:
                 barred = [pair for pair, times in pruned.items() if times > 1]
                 pairs, matrices = self.policy.candidates(self, rows, fit, barred)
@@ -172,6 +176,8 @@ class Selection:
                 return True
             pruned.update(self.pairs(weak))
             self.remove(weak)
+            if silent == TUNING.silent_rounds:
+                return True
         return False
 
     def weak(self, removals: list[Removal]) -> list[Slot]:
@@ -257,7 +263,9 @@ class Selection:
         """Maximum likelihood at the current positions, close enough to decide on them; the mixture
         moves there.
         """
-        fit = self.policy.fit(rows, self.mixture.lifted())
+        many = TUNING.many_symbols < self.mixture.N
+        options = {"tolerance": TUNING.close, "stall": TUNING.close} if many else {}
+        fit = self.policy.fit(rows, self.mixture.lifted(), **options)
         self.mixture = fit.mixture
         return fit
 

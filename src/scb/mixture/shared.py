@@ -24,6 +24,7 @@ from scb.mixture.arrays import Ints
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
 from scb.mixture.partition import Partition
+from scb.mixture.price import column_prices
 from scb.mixture.rows import RowTable
 from scb.mixture.select import Pair, Policy, Proposal, Removal, Selection
 from scb.mixture.tuning import TUNING
@@ -50,15 +51,8 @@ def candidates(
 ) -> Proposal:
     """For each state, the position with the largest score, if that is ``least`` times what noise
     reaches or more.
-
-    None where no position could pay for P, whatever the labels were: with 500 symbols and 20,000
-    labels, say.
     """
     data = search.data
-    if not data.independent and least > 0:
-        largest_gain = -2 * _loglik_of_background(data, rows, fit)
-        if largest_gain < _price_of_P(data):
-            return [], {}
     scores = relative_scores(data, rows, fit, search.folds)
     return search.best_pairs(scores, least, barred, most), {}
 
@@ -74,30 +68,23 @@ def criterion(data: Data) -> Array:
     return np.minimum(extended_bic, [noise_quantile(pairs, p) ** 2 for p in chance.tolist()])
 
 
-def no_signal(data: Data, rows: Rows, fit: Fit) -> bool:
-    """Whether the gain over the background is below what the BIC asks for P, whose entries adapt to
-    whatever position there is.
+def no_signal(data: Data, rows: Rows, fit: Fit, pruned: bool) -> bool:
+    """Whether the gain over the background is less than P costs, whose entries adapt to whatever
+    position there is, and one position; all of them, once the weak ones are ``pruned``.
 
     For iid contexts the level of the scores is exact, and positions without signal do not come this
     far.
     """
     if data.independent:
         return False
-    return 2 * (fit.loglik - _loglik_of_background(data, rows, fit)) < _price_of_P(data)
-
-
-def _loglik_of_background(data: Data, rows: Rows, fit: Fit) -> float:
-    """The log-likelihood where no position matters."""
-    nothing = replace(fit.mixture, q=np.eye(1, fit.mixture.q.shape[1]).repeat(data.K, axis=0))
-    return float(rows.total(RowTable.logliks, nothing).sum())
-
-
-def _price_of_P(data: Data) -> float:
-    """What the BIC asks for P, (N − 1)² parameters that each cost the logarithm of the samples that
-    speak of it, and a position.
-    """
-    columns = np.sort(np.log(1 + data.n * data.mu))[:-1]
-    return float((data.N - 1) * columns.sum() + criterion(data).max())
+    at = fit.mixture
+    nothing = replace(at, q=np.eye(1, at.q.shape[1]).repeat(data.K, axis=0))
+    without = float(rows.total(RowTable.logliks, nothing).sum())
+    counts = at.P * rows.total(RowTable.evaluate, at).P
+    price = column_prices(counts, data.label_distribution).sum()
+    positions = criterion(data)
+    of_positions = (at.q[:, 1:] > 0).sum(axis=1) @ positions if pruned else positions.max()
+    return 2 * (fit.loglik - without) < 2 * price + of_positions
 
 
 def relative_scores(data: Data, rows: Rows, fit: Fit, folds: Ints) -> Array:

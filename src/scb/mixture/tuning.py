@@ -88,11 +88,17 @@ class Tuning:
     # with the samples of a state, at most.
     false_position: float = 0.05
     false_position_samples: float = 5.0
-    # Nats that a fit between two decisions may leave open.
+    # Nats that a fit between two decisions may leave open, and the number of symbols beyond which
+    # it ends where a few steps gain less: positions are then worth hundreds of nats, and steps take
+    # long.
     close: float = 0.1
+    many_symbols: int = 50
     # Rounds of the search, and those in which it may still grow; later ones only prune.
     rounds: int = 80
     growing_rounds: int = 40
+    # Rounds without a signal that end a search: what is added after one is judged by matrices that
+    # were fitted to noise.
+    silent_rounds: int = 2
     # Positions per state at the start; growth may find the others again.
     most_at_start: int = 12
     # The weight of the background at the start, its weight at least when a slot is taken out, and
@@ -126,6 +132,12 @@ class Tuning:
     # In the score of a weight, a label has at least this part of its overall probability.
     least_probability: float = 0.01
 
+    # Expected labels below which an entry costs nothing; the concentrations that are tried, each so
+    # many times smaller than the one before (price).
+    least_count: float = 1e-6
+    concentrations: int = 16
+    concentration_step: float = 2.0
+
     # ---- The spectral start, and the levels of scores (spectral, levels)
     spectral_rounds: int = 12
     spectral_starts: int = 8
@@ -138,13 +150,24 @@ class Tuning:
     # A tilt of so many inverse standard deviations shows that a level is never reached.
     largest_tilt: float = 1e4
 
+    # ---- Shrunk matrices (shrink)
+    # Nats per label that they must be worth; the EM steps, and the change in nats per label that
+    # ends them.
+    shrinkage_gain: float = 0.035
+    shrinkage_steps: int = 60
+    shrinkage_change: float = 1e-4
+
     # ---- What is reported of a fit (evidence, profile)
     # Steps of a fit without one position.
     evidence_steps: int = 100
-    # Weights that may be looked at over all rows, for all positions, with about so many passes for
-    # each. Beyond it P stays fixed, and errors of the influence are not known.
+    # Weights that may be looked at over all rows, for all positions, and passes for each that end
+    # with certainty. With fewer, errors of the influence are not known.
     evidence_effort: float = 3e9
     evidence_passes: int = 100
+    # Otherwise EM steps for each position, at least, if there is time for them. Evidence is no bound
+    # where the last few of them win back no more than this part of it.
+    evidence_steps_at_least: int = 4
+    evidence_precision: float = 0.02
     # Bytes of rows that may be kept for evidence that has not been asked for yet.
     evidence_bytes: int = 1 << 26
     # Bytes of second derivatives that several places may send for a Newton step; beyond it they send
@@ -173,6 +196,10 @@ class Tuning:
     positions_at_once: int = 64
     # Different rows that are counted in a table, and terms of scores that are kept.
     table_rows: int = 1 << 22
+    # Beyond that samples are sorted by a hash, with this multiplier, and equal ones counted if that
+    # leaves no more than this part of them.
+    multiplier: int = 0x9E3779B97F4A7C15
+    fewer_rows: float = 0.5
     # Entries of the tables of pairs that partitions are asked for at a time.
     pair_entries: int = 1 << 20
     # Tokens in which the spectral start is looked for.

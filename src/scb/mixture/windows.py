@@ -42,6 +42,11 @@ class Block(NamedTuple):
         """Number of samples."""
         return self.starts.size
 
+    @property
+    def pairs(self) -> tuple[AnyArray, Ints, Ints]:
+        """What kernels for pairs of a label and a token take first."""
+        return self.tokens, self.starts, self.label
+
     def some(self, at: slice | Ints) -> "Block":
         """Some of the samples; no token is copied."""
         return Block(self.tokens, self.starts[at], self.last[at], self.label[at])
@@ -89,26 +94,36 @@ def sequence_blocks(sequences: Iterable[AnyArray], T: int) -> list[Block]:
 
 
 def label_block(
-    sequences: Sequence[AnyArray], N: int, T: int, *, by_last: bool = True, skipped: int = 0
+    sequences: Sequence[AnyArray],
+    N: int,
+    T: int,
+    *,
+    by_last: bool = True,
+    skipped: int | Sequence[int] = 0,
 ) -> Block:
     """Every symbol that follows one is a label, with the T symbols before it; token N stands for
     what is not there.
 
-    A negative code is a gap. The first ``skipped`` symbols of each sequence are no labels. Unless
-    windows differ ``by_last``, all have last token 0.
+    A negative code is a gap. The first ``skipped`` symbols of each sequence are no labels, which
+    may be as many in all sequences or a number for each. Unless windows differ ``by_last``, all have last token 0.
     """
     flat = np.full(sum(T + len(codes) for codes in sequences), N, dtype=token_dtype(N + 1))
     wanted = np.zeros(flat.size, bool)
     end = 0
-    for codes in sequences:
+    for codes, unwanted in zip(sequences, of_each(sequences, skipped), strict=True):
         start = end + T  # what is before it is not there
         end = start + len(codes)
         flat[start:end] = np.where(codes < 0, N, codes)
-        wanted[start + skipped : end] = True
+        wanted[start + unwanted : end] = True
     there = flat < N
     labels = 1 + np.flatnonzero(there[1:] & there[:-1] & wanted[1:])
     last = flat[labels - 1].astype(np.int64) if by_last else np.zeros(labels.size, np.int64)
     return Block(flat, labels - T, last, flat[labels].astype(np.int64))
+
+
+def of_each(sequences: Sequence[Any], number: int | Sequence[int]) -> list[int]:
+    """A number for each sequence, from one number for all or the numbers themselves."""
+    return np.broadcast_to(number, len(sequences)).tolist()
 
 
 def symbol_counts(sequences: Iterable[AnyArray], N: int) -> Array:

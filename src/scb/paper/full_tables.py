@@ -1,5 +1,7 @@
 """Tables of the full run, and of a GPU: they take minutes, and are shipped with the docs."""
 
+from functools import partial
+
 from scb.paper.entries import Experiment
 from scb.paper.experiments.checks import NegativeJob
 from scb.paper.experiments.large import LARGE_SEARCHES, LONG_LADDER, REAL, PlanJob, RealJob
@@ -35,22 +37,22 @@ SEARCH = ("N", "T", "multiple", "eta")
 END = ("T", "batch_size", "gradients")
 SPREAD = ("T", "spread", "chain", "gradients")
 PAIR = ("N", "T", "chain", "gradients", "overlap", "c")
+in_full_run = partial(Experiment, full_only=True)
+on_gpu = partial(Experiment, gpu=True)
 FULL_TABLES = {
-    "ensembles": Experiment(
+    "ensembles": in_full_run(
         TrainingJob,
         {"methods": (FOUR,), "ensemble": ENSEMBLES[1:], "summary": ((400, 700, 1000),)},
         seeds=50,
         quick=(3, {"T": (1000,)}),
-        full_only=True,
     ),
-    "larger N": Experiment(
+    "larger N": in_full_run(
         TrainingJob,
         {"ensemble": ENSEMBLES, "N": (10, 20), "batch_size": (64, 256), "summary": ((1000,),)},
         seeds=50,
         quick=(2, {"N": (10,), "T": (1000,)}),
-        full_only=True,
     ),
-    "stability": Experiment(
+    "stability": in_full_run(
         TrainingJob,
         {
             "ensemble": ENSEMBLES,
@@ -60,9 +62,8 @@ FULL_TABLES = {
         },
         seeds=50,
         quick=(3, {"T": (1000,), "ensemble": ENSEMBLES[:2]}),
-        full_only=True,
     ),
-    "early stopping": Experiment(
+    "early stopping": in_full_run(
         TrainingJob,
         {
             "ensemble": ENSEMBLES,
@@ -72,22 +73,19 @@ FULL_TABLES = {
         },
         seeds=10,
         quick=(2, {"ensemble": ENSEMBLES[:1], "T": (1000,)}),
-        full_only=True,
     ),
-    "negative entries": Experiment(
+    "negative entries": in_full_run(
         NegativeJob,
         {"ensemble": ENSEMBLES, "step": (500, 1000)},
         seeds=10,
         quick=(2, {"ensemble": ENSEMBLES[:1], "T": (1000,)}),
-        full_only=True,
     ),
-    "late": Experiment(
+    "late": in_full_run(
         LateJob,
         {("ensemble", "replicate"): LATE},
         quick=(None, {("ensemble", "replicate"): LATE[:3], "T": (1000,), "steps": (2000,)}),
-        full_only=True,
     ),
-    "noise wins": Experiment(
+    "noise wins": in_full_run(
         TrainingJob,
         {
             "N": (10,),
@@ -99,23 +97,20 @@ FULL_TABLES = {
         },
         seeds=12,
         quick=(2, {"T": (1000,), "batch_size": (16, 64)}),
-        full_only=True,
     ),
-    "start noise": Experiment(
+    "start noise": in_full_run(
         StartNoiseJob,
         {"N": (3, 10), "T": TENS[:4], "projector": PROJECTORS},
         seeds=5,
         quick=(1, {"T": TENS[:2]}),
-        full_only=True,
     ),
-    "wrong signs": Experiment(
+    "wrong signs": in_full_run(
         SignJob,
         {"T": (500, 1500, 5000, 15_000), "projector": PROJECTORS},
         seeds=200,
         quick=(3, {"T": (200, 500)}),
-        full_only=True,
     ),
-    "stage one": Experiment(
+    "stage one": in_full_run(
         SignJob,
         {("T", "batch_size", "projector"): LADDER, "eta": (0.05,)},
         seeds=40,
@@ -123,16 +118,14 @@ FULL_TABLES = {
             4,
             {("T", "batch_size", "projector"): tuple(point for point in LADDER if point[0] <= 400)},
         ),
-        full_only=True,
     ),
-    "pretrained": Experiment(
+    "pretrained": in_full_run(
         PretrainedJob,
         {("N", "T", "sparsity", "family"): END_TO_END},
         seeds=50,
         quick=(1, {("N", "T", "sparsity", "family"): ((3, 200, 2, "strong"), (3, 200, 2, "flat"))}),
-        full_only=True,
     ),
-    "overlaps": Experiment(
+    "overlaps": in_full_run(
         PretrainedJob,
         {
             "N": (3, 10),
@@ -142,9 +135,8 @@ FULL_TABLES = {
         },
         seeds=10,
         quick=(1, {"N": (3,), "theta": (0.5,), "overlap": (0.6, 0.1)}),
-        full_only=True,
     ),
-    "rates": Experiment(
+    "rates": in_full_run(
         RateJob,
         {SIZES: SETTINGS},
         seeds=6,
@@ -152,23 +144,20 @@ FULL_TABLES = {
             1,
             {SIZES: tuple(size for size in SETTINGS if size[1] in (100, 400))[::3], "runs": (3,)},
         ),
-        full_only=True,
     ),
-    "stage two": Experiment(
+    "stage two": in_full_run(
         StageTwoJob,
         {"multiple": MULTIPLES, "T": (250, 500, 1000, 2000, 4000)},
         seeds=3,
         quick=(1, {"T": (50, 100), "runs": (3,)}),
-        full_only=True,
     ),
-    "stage two error": Experiment(
+    "stage two error": in_full_run(
         StageTwoErrorJob,
         {"multiple": MULTIPLES, "T": (500, 2000, 8000, 32_000)},
         seeds=10,
         quick=(2, {"T": (100, 400), "batch_size": (512,)}),
-        full_only=True,
     ),
-    "attention": Experiment(
+    "attention": in_full_run(
         AttentionJob,
         {
             "method": ("softmax", "softmax, small η", "proximal", "SGD"),
@@ -176,35 +165,29 @@ FULL_TABLES = {
         },
         seeds=20,
         quick=(1, {"T": (50, 100), "steps": (1000,)}),
-        full_only=True,
     ),
-    "one step": Experiment(
-        OneStepJob, {"size": (0.01, 0.1, 1.0, 10.0), "T": (50, 500, 5000)}, seeds=5, full_only=True
+    "one step": in_full_run(
+        OneStepJob, {"size": (0.01, 0.1, 1.0, 10.0), "T": (50, 500, 5000)}, seeds=5
     ),
-    "theorem": Experiment(
+    "theorem": in_full_run(
         AssumptionsJob,
         {"projector": PROJECTORS},
         seeds=20,
         quick=(1, {"T": (500,), "batch_size": (64,)}),
-        full_only=True,
     ),
-    "windows": Experiment(
+    "windows": in_full_run(
         WindowsJob,
         {("data", "law"): WINDOWS, "length": (2000, 10_000, 50_000)},
         seeds=50,
         quick=(1, {"length": (2000,)}),
-        full_only=True,
     ),
-    "marginal": Experiment(
-        MarginalJob, {}, seeds=20, quick=(2, {"length": (100_000,)}), full_only=True
-    ),
-    "real gradients": Experiment(
+    "marginal": in_full_run(MarginalJob, {}, seeds=20, quick=(2, {"length": (100_000,)})),
+    "real gradients": on_gpu(
         RealJob,
         {("N", "method", "batch_size", "gradients", "trial"): REAL, "device": ("cuda",)},
         quick=(None, {"T": (2000,)}),
-        gpu=True,
     ),
-    "long signs": Experiment(
+    "long signs": on_gpu(
         SignJob,
         {("T", "batch_size", "projector"): LONG_LADDER, "eta": (0.05,), "device": ("cuda",)},
         seeds=10,
@@ -216,30 +199,26 @@ FULL_TABLES = {
                 )
             },
         ),
-        gpu=True,
     ),
-    "large rates": Experiment(
+    "large rates": on_gpu(
         RateJob,
         {(*SIZES, "replicate"): LARGE_SEARCHES, "eta": (0.05,), "runs": (10,), "device": ("cuda",)},
         quick=(None, {(*SIZES, "replicate"): LARGE_SEARCHES[:2], "runs": (3,)}),
-        gpu=True,
     ),
-    "plan": Experiment(PlanJob, {"device": ("cuda",)}, quick=(None, {"epsilon": (0.3,)}), gpu=True),
-    "dirichlet rates": Experiment(
+    "plan": on_gpu(PlanJob, {"device": ("cuda",)}, quick=(None, {"epsilon": (0.3,)})),
+    "dirichlet rates": in_full_run(
         RateJob,
         {SIZES: SHORTER, "ensemble": ("dirichlet",)},
         seeds=3,
         quick=(1, {SIZES: SHORTER[:4:2], "runs": (3,)}),
-        full_only=True,
     ),
-    "longer rates": Experiment(
+    "longer rates": in_full_run(
         RateJob,
         {SIZES: LONGER},
         seeds=3,
         quick=(1, {SIZES: LONGER[1:4:2], "runs": (3,)}),
-        full_only=True,
     ),
-    "dirichlet attention": Experiment(
+    "dirichlet attention": in_full_run(
         AttentionJob,
         {
             "ensemble": ("dirichlet",),
@@ -248,44 +227,38 @@ FULL_TABLES = {
         },
         seeds=10,
         quick=(1, {"T": (50, 100), "steps": (1000,)}),
-        full_only=True,
     ),
-    "least to the end": Experiment(
+    "least to the end": in_full_run(
         LeastEndJob,
         {SEARCH: SEARCHED, "ensemble": TWO},
         seeds=20,
         quick=(2, {SEARCH: tuple((3, T, m, 0.1) for T in (1000, 4000) for m in (0.0, 3.0))}),
-        full_only=True,
     ),
-    "to the end": Experiment(
+    "to the end": in_full_run(
         EndJob,
         {END: ENDS, "ensemble": TWO, "multiple": (0.0, 3.0)},
         seeds=20,
         quick=(2, {END: ((200, 256, "simulated"), (200, 256, "real"))}),
-        full_only=True,
     ),
-    "spread of mu": Experiment(
+    "spread of mu": in_full_run(
         SpreadJob,
         {SPREAD: SPREADS, "projector": PROJECTORS, "factor": FACTORS},
         seeds=30,
         quick=(2, {SPREAD: tuple(point for point in SPREADS if point[0] <= 2000)}),
-        full_only=True,
     ),
-    "transfer to the letter": Experiment(
+    "transfer to the letter": in_full_run(
         LetterJob,
         {PAIR: PAIRS},
         seeds=10,
         quick=(1, {PAIR: tuple(pair for pair in PAIRS if pair[:2] == (3, 500))}),
-        full_only=True,
     ),
-    "softmax steps": Experiment(
+    "softmax steps": in_full_run(
         StepJob,
         {("T", "step", "steps"): STEPS, "ensemble": TWO},
         seeds=10,
         quick=(1, {("T", "step", "steps"): tuple((T, name, 300) for T, name, _ in STEPS[:10])}),
-        full_only=True,
     ),
-    "long ends": Experiment(
+    "long ends": on_gpu(
         EndJob,
         {
             END: tuple((1_000_000, B, "real") for B in (256, 1024)),
@@ -294,6 +267,5 @@ FULL_TABLES = {
         },
         seeds=12,
         quick=(2, {END: ((4000, 256, "real"),)}),
-        gpu=True,
     ),
 }

@@ -1,10 +1,12 @@
 """What comes out when a claim is judged: answers, the verdict that follows from them, and the
 numbers that they rest on."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from scb.paper.numbers import MOST, Number, share
 
@@ -25,6 +27,58 @@ class Answer(IntEnum):
     NO = 0
     UNSURE = 1
     YES = 2
+
+
+class Comparison(NamedTuple):
+    """A number and the bound that it was compared with.
+
+    Attributes
+    ----------
+    number : Number
+        The number.
+    sign : str
+        "≥", ">" or "≤": what was asked of the number.
+    bound : float
+        The bound.
+
+    Examples
+    --------
+    >>> from scb.paper.numbers import Number
+    >>> from scb.paper.outcome import Comparison
+    >>> Comparison(Number(0.3, 0.2, 0.4), "≤", 0.25).unsure
+    True
+    """
+
+    number: Number
+    sign: str
+    bound: float
+
+    @property
+    def unsure(self) -> bool:
+        """Whether the interval contains the bound, or there is none."""
+        return not (self.number.low >= self.bound or self.number.high <= self.bound)
+
+
+_COMPARISONS: ContextVar[list[Comparison] | None] = ContextVar("comparisons", default=None)
+
+
+@contextmanager
+def comparisons_kept() -> Iterator[None]:
+    """Within it, ``Outcome.judged`` keeps the comparisons made since the outcome before."""
+    token = _COMPARISONS.set([])
+    try:
+        yield
+    finally:
+        _COMPARISONS.reset(token)
+
+
+def _compared(number: Number | float, sign: str, bound: float) -> Number:
+    """The number, after its comparison was kept; a plain one is exact."""
+    number = number if isinstance(number, Number) else Number.exact(float(number))
+    kept = _COMPARISONS.get()
+    if kept is not None:
+        kept.append(Comparison(number, sign, float(bound)))
+    return number
 
 
 def at_least(number: Number | float, bound: float) -> Answer:
@@ -53,10 +107,10 @@ def at_least(number: Number | float, bound: float) -> Answer:
     >>> at_least(0.91, 0.9).name
     'YES'
     """
-    ends = (number.low, number.high) if isinstance(number, Number) else (number, number)
-    if ends[0] >= bound:
+    number = _compared(number, "≥", bound)
+    if number.low >= bound:
         return Answer.YES
-    return Answer.NO if ends[1] < bound else Answer.UNSURE
+    return Answer.NO if number.high < bound else Answer.UNSURE
 
 
 def at_most(number: Number | float, bound: float) -> Answer:
@@ -80,9 +134,18 @@ def at_most(number: Number | float, bound: float) -> Answer:
     >>> at_most(Number(0.1, 0.0, 0.2), 0.15).name
     'UNSURE'
     """
-    if isinstance(number, Number):
-        return at_least(Number(-number.estimate, -number.high, -number.low), -bound)
-    return at_least(-number, -bound)
+    number = _compared(number, "≤", bound)
+    if number.high <= bound:
+        return Answer.YES
+    return Answer.NO if number.low > bound else Answer.UNSURE
+
+
+def above(number: Number | float, bound: float) -> Answer:
+    """Whether a number is above a bound; unsure as in ``at_least``."""
+    number = _compared(number, ">", bound)
+    if number.low > bound:
+        return Answer.YES
+    return Answer.NO if number.high <= bound else Answer.UNSURE
 
 
 def between(number: Number | float, low: float, high: float) -> Answer:
@@ -149,6 +212,8 @@ class Outcome:
     ensembles : mapping of Outcome, default {}
         The outcomes in several ensembles of random tasks by name, if the claim was judged in each;
         they alone count then.
+    comparisons : tuple of Comparison, default ()
+        What the judge compared to come to its answers, in this order.
 
     Examples
     --------
@@ -166,6 +231,7 @@ class Outcome:
     changed: Answer
     numbers: Mapping[str, Numbers]
     ensembles: "Mapping[str, Outcome]" = field(default_factory=dict)
+    comparisons: tuple[Comparison, ...] = ()
 
     @staticmethod
     def judged(
@@ -187,7 +253,10 @@ class Outcome:
         Outcome
         """
         found = {**(cases or {}), **({"": numbers} if numbers else {})}
-        return Outcome(Answer(printed), Answer(changed), found)
+        kept = _COMPARISONS.get() or []
+        comparisons = tuple(dict.fromkeys(kept))
+        kept.clear()
+        return Outcome(Answer(printed), Answer(changed), found, comparisons=comparisons)
 
     @staticmethod
     def together(parts: "Mapping[str, Outcome]") -> "Outcome":

@@ -12,8 +12,9 @@ import numpy as np
 
 from scb.inputs import InputError, integer, number
 from scb.sequences.baselines.scoring import Likelihoods, baseline_scorers, scored
+from scb.sequences.choice import fit_chosen, in_states
 from scb.sequences.coding import windows_of_codes
-from scb.sequences.comparison import OWN, Score, scores_of
+from scb.sequences.comparison import OWN, PLAIN, Score, own_bits, scores_of
 from scb.sequences.estimator import SparseContextualBigram
 from scb.sequences.lag_fit import LagSettings, fit_lags, found_again
 from scb.sequences.lag_model import LagModel
@@ -21,8 +22,11 @@ from scb.sequences.report import write_page
 from scb.sequences.summary import LagSummary, summarise
 from scb.sequences.symbols import as_sequences, encode
 from scb.sequences.tables import Classes, Codes, Sequences
+from scb.task.task import generator
 
 Announce = Callable[[str], None]
+# A sequence is long if it has more than one in so many symbols
+LONG = 10
 
 
 @dataclass(frozen=True)
@@ -95,10 +99,11 @@ def analyse(
     lengths: Any = None,
     held_out: float = 0.2,
     n_halves: int = 10,
+    random_state: int = 0,
     name: str = "",
     progress: Announce | None = None,
 ) -> Analysis:
-    """Fit a model to the first part of X, and compare it with baselines on the rest.
+    """Fit a model to a part of X, and compare it with baselines on the rest.
 
     The baselines are n-grams, a context tree, prediction by partial matching (PPM) and the Mixture
     Transition Distribution model. Each is fitted to the same symbols.
@@ -113,11 +118,14 @@ def analyse(
     lengths : list of int, optional
         The lengths of the sequences, if X is several sequences one after the other.
     held_out : float, default 0.2
-        The fraction of X that is predicted and not used to fit: the end of a single sequence, or
-        the last of several sequences. With 0 there is no comparison.
+        The fraction of X that is predicted and not used to fit: of several sequences, some drawn at
+        random; of a sequence that has over a tenth of all symbols, as a single one has, its end.
+        With 0 there is no comparison.
     n_halves : int, default 10
         The number of random halves of the data in which the lags are searched again, an even
         number; 0 skips this.
+    random_state : int, default 0
+        The seed with which held-out sequences are drawn.
     name : str, default ""
         What the data are called.
     progress : callable, optional
@@ -147,19 +155,20 @@ def analyse(
     say = progress or _silent
     sequences = as_sequences(X, lengths)
     codes, classes = encode(sequences)
-    parts = split_off_end(codes, held_out, settings.max_lag)
-    if parts.skipped and len(parts.train[0]) <= settings.max_lag:
+    parts = split(codes, held_out, random_state)
+    if parts.test and len(codes) == 1 and len(parts.train[0]) <= settings.max_lag:
         raise InputError(
             f"{len(codes[0])} symbols are too few for max_lag = {settings.max_lag} if {held_out}"
             " of them are held out"
         )
     fitted = _fit(parts.train, classes, settings, n_halves, say)
     likelihoods, failures = _held_out_likelihoods(fitted, parts, say)
+    scores = scores_of(likelihoods) if likelihoods else []
     model._kept = None
     return Analysis(
         model=model._keep(fitted, None),
-        summary=summarise(fitted),
-        scores=scores_of(likelihoods) if likelihoods else [],
+        summary=summarise(fitted, own_bits(scores)),
+        scores=scores,
         about=_about(name, sequences, codes, classes) + _about_split(parts, classes),
         failures=failures,
         name=name,
@@ -176,24 +185,36 @@ class Split(NamedTuple):
 
     train: list[Codes]
     test: list[Codes]
-    skipped: int  # symbols at the start of each test sequence that are history only
+    skipped: list[int]  # symbols at the start of each test sequence that are history only
+    seed: int = 0  # that whole sequences were drawn with
+    fraction: float = 0.0  # of a long sequence that is held out
 
 
-def split_off_end(codes: list[Codes], fraction: float, max_lag: int) -> Split:
-    """Hold out the end of a single sequence, with the symbols before it as history, or the last of
-    several sequences.
+def split(codes: list[Codes], fraction: float, seed: int = 0) -> Split:
+    """Hold out a fraction of the symbols: of sequences that have over a tenth of all symbols the
+    end, and of the others whole sequences, drawn at random.
     """
     if fraction == 0:
-        return Split(codes, [], 0)
-    if len(codes) > 1:
-        cut = min(max(1, round(len(codes) * (1 - fraction))), len(codes) - 1)
-        return Split(codes[:cut], codes[cut:], 0)
-    (whole,) = codes
-    cut = round(len(whole) * (1 - fraction))
-    if not 1 < cut < len(whole):
-        raise InputError(f"{len(whole)} symbols are too few for held_out = {fraction}")
-    first = max(0, cut - max_lag)
-    return Split([whole[:cut]], [whole[first:]], cut - first)
+        return Split(codes, [], [])
+    lengths = np.array([len(x) for x in codes])
+    if len(codes) == 1 and not 1 < round(lengths[0] * (1 - fraction)) < lengths[0]:
+        raise InputError(f"{lengths[0]} symbols are too few for held_out = {fraction}")
+    is_long = lengths * LONG > lengths.sum()
+    order = generator(seed).permutation(np.flatnonzero(~is_long))
+    wanted = fraction * lengths[order].sum()
+    number = np.searchsorted(np.cumsum(lengths[order]), wanted) + 1
+    # Some sequence is fitted and some held out
+    number = min(number, order.size - (not is_long.any()))
+    drawn = np.isin(np.arange(len(codes)), order[:number])
+    cuts = np.where(is_long, np.round(lengths * (1 - fraction)).astype(int), drawn * 0)
+    chosen = list(zip(codes, is_long, drawn, cuts.tolist(), strict=True))
+    return Split(
+        train=[x[:cut] if long else x for x, long, held, cut in chosen if not held],
+        test=[x for x, long, held, _ in chosen if long or held],
+        skipped=[cut for _, long, held, cut in chosen if long or held],
+        seed=seed,
+        fraction=fraction,
+    )
 
 
 def _fit(
@@ -208,10 +229,11 @@ def _fit(
         say(f"looking for the same lags in half {turn} of {halves} …")
 
     say("looking for lags …")
-    data = windows_of_codes(train, len(classes), settings.max_lag, bool(settings.context))
-    model = fit_lags(data, classes, settings, progress=searching)
+    data = windows_of_codes(train, len(classes), settings.max_lag, settings.has_states)
+    model = fit_chosen(data, classes, settings, progress=searching)
     again = {}
     if n_halves and settings.selects_lags and model.attention.nnz:
+        data = in_states(data, model.context)
         again = {"found": found_again(model, data, settings, n_halves, 0, searching_again)}
     say("what each lag is worth …")
     return replace(model, evidence={**model.evidence, **again})
@@ -233,14 +255,14 @@ def _held_out_likelihoods(
         return {}, []
 
     def plain_mtd() -> Likelihoods:
-        settings = LagSettings(model.max_lag, transition="shared", context=False)
+        settings = LagSettings(model.max_lag, "shared", context=False, background="labels")
         plain = fit_lags(windows(parts.train, context=False), model.classes, settings)
         test = windows(parts.test, context=False, skipped=parts.skipped)
-        return {"plain MTD": plain.log_likelihoods(test)}
+        return {PLAIN: plain.log_likelihoods(test)}
 
     scorers = baseline_scorers(parts.train, parts.test, N, parts.skipped)
     likelihoods, failures = scored(
-        scorers | {"plain MTD": plain_mtd}, lambda name: say(f"comparing: {name} …")
+        scorers | {PLAIN: plain_mtd}, lambda name: say(f"comparing: {name} …")
     )
     return likelihoods | {OWN: model.log_likelihoods(own)}, failures
 
@@ -273,13 +295,10 @@ def _about_split(parts: Split, classes: Classes) -> list[str]:
     """What was fitted and what was held out, and which symbols the fit has not seen."""
     if not parts.test:
         return ["All of it is fitted, nothing held out"]
-    if len(parts.train) == 1:
-        fitted = f"The first {len(parts.train[0]):,} symbols are fitted, those"
-    else:
-        fitted = f"The first {len(parts.train):,} sequences are fitted, the {len(parts.test):,}"
-    lines = [f"{fitted} after them held out to be predicted"]
+    lines = [_said_of_split(parts)]
     strange = np.setdiff1d(
-        np.concatenate(parts.test), [-1, *np.unique(np.concatenate(parts.train))]
+        np.concatenate([x[first:] for x, first in zip(parts.test, parts.skipped, strict=True)]),
+        [-1, *np.unique(np.concatenate(parts.train))],
     )
     if strange.size:
         names = ", ".join(map(repr, classes[strange[:5]].tolist()))
@@ -289,6 +308,23 @@ def _about_split(parts: Split, classes: Classes) -> list[str]:
             f" ({names}{more}): unlikely, but not impossible"
         )
     return lines
+
+
+def _said_of_split(parts: Split) -> str:
+    """Which part is fitted and which is held out, in words."""
+    if len(parts.train) == len(parts.test) == 1 and parts.skipped[0]:
+        return (
+            f"The first {parts.skipped[0]:,} symbols are fitted, those after them held out to be"
+            " predicted"
+        )
+    drawn = parts.skipped.count(0)
+    cut = len(parts.skipped) - drawn
+    held_out = []
+    if drawn:
+        held_out.append(f"{_counted(drawn, 'sequence')} drawn at random (seed {parts.seed})")
+    if cut:
+        held_out.append(f"the last {parts.fraction:.0%} of {_counted(cut, 'long sequence')}")
+    return f"Held out to be predicted: {' and '.join(held_out)}; everything else is fitted"
 
 
 def _counted(number: int, noun: str) -> str:

@@ -13,18 +13,23 @@ from scb.inputs import InputError, InputTypeError
 from scb.mixture.data import Data, Here, is_dask
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.samples_in import PARTITION, source_of
-from scb.mixture.windows import label_block, symbol_counts
+from scb.mixture.windows import label_block, of_each, symbol_counts
 from scb.sequences.symbols import as_sequences, checked_classes, factorise, recoded
 from scb.sequences.tables import Classes, Codes
 
 
 def windows_of_codes(
-    codes: Sequence[Codes], N: int, max_lag: int, context: bool, skipped: int = 0
+    codes: Sequence[Codes],
+    N: int,
+    max_lag: int,
+    context: bool,
+    skipped: int | Sequence[int] = 0,
 ) -> Data:
     """The windows of sequences of codes: every symbol that follows one, with the max_lag before it.
     Lag ℓ is position max_lag − ℓ. Without ``context`` all windows have current symbol 0.
 
-    The first ``skipped`` symbols of each sequence are history only.
+    The first ``skipped`` symbols of each sequence are history only, which may be as many in all
+    sequences or a number for each.
     """
     partition, counts = _partition(codes, N, max_lag, context, skipped)
     return _data(Here(), [partition], counts, max_lag, context)
@@ -134,8 +139,9 @@ def _windows(
 
 
 def _partition(
-    codes: Sequence[Codes], N: int, max_lag: int, context: bool, skipped: int
+    codes: Sequence[Codes], N: int, max_lag: int, context: bool, skipped: int | Sequence[int]
 ) -> tuple[Partition, Array]:
     """The windows of sequences of codes, and how often each symbol occurs in them."""
     block = label_block(codes, N, max_lag, by_last=context, skipped=skipped)
-    return Partition.from_blocks([block]), symbol_counts([x[skipped:] for x in codes], N)
+    new = [x[first:] for x, first in zip(codes, of_each(codes, skipped), strict=True)]
+    return Partition.from_blocks([block]), symbol_counts(new, N)

@@ -15,6 +15,7 @@ from scb.sequences.summary import text_table
 from scb.sequences.tables import Arrays
 
 OWN = "this model"
+PLAIN = "plain MTD"
 
 
 class Score(NamedTuple):
@@ -72,6 +73,11 @@ def scores_of(likelihoods: Mapping[str, Array]) -> list[Score]:
     ]
 
 
+def own_bits(scores: Sequence[Score]) -> float | None:
+    """The bits per held-out symbol of the fitted model itself; None if nothing was held out."""
+    return next((score.bits for score in scores if score.own), None)
+
+
 def beside_best(bits: Sequence[Array]) -> list[dict[str, float]]:
     """For each model, from its bits (n,) for the same symbols: their mean, how much larger that is
     than for the best model, and the standard error of this difference.
@@ -124,6 +130,7 @@ class ModelTable:
 
     def __str__(self) -> str:
         forms = {"bits": "{:.4f}", "difference": "{:+.4f}", "error": "{:.4f}", "bic": "{:,.1f}"}
+        forms |= {"weight": "{:.2f}", "alone": "{:.4f}", "adds": "{:+.4f}"}
         cells = {
             name: [forms.get(name, "{}").format(x) for x in column.tolist()]
             for name, column in self.columns.items()
@@ -191,9 +198,10 @@ def compare(
     >>> import scb
     >>> x = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)
     >>> train, test = x[:2000], x[2000:]
+    >>> MTD = scb.SparseContextualBigram(max_lag=6, context=False, background="labels")
     >>> models = {
     ...     "this one": scb.SparseContextualBigram(max_lag=6).fit(train),
-    ...     "no context": scb.SparseContextualBigram(max_lag=6, context=False).fit(train),
+    ...     "no context": MTD.fit(train),
     ... }
     >>> print(scb.compare(models, test))
          model    bits  difference   error      bic  lags  parameters

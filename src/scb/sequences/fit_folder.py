@@ -12,9 +12,9 @@ from scb.files import read_json, write_atomically, write_json
 from scb.folders import Folder
 from scb.inputs import DamagedFileError, InputError, coerced
 from scb.sequences.analysis import Analysis
-from scb.sequences.comparison import Score
+from scb.sequences.comparison import Score, own_bits
 from scb.sequences.estimator import SparseContextualBigram
-from scb.sequences.summary import LagSummary
+from scb.sequences.summary import LagSummary, summarise
 from scb.sequences.symbols import inert
 
 MODEL = "model.safetensors"
@@ -169,7 +169,7 @@ def read_fit(path: str | Path) -> SavedFit:
             f"{path} is not of the model in {file}: put back the one that belongs there, or remove"
             " it"
         )
-    return SavedFit(model, model.summary(), scores, separator)
+    return SavedFit(model, summarise(model._model(), own_bits(scores)), scores, separator)
 
 
 def _checked_score(row: dict[str, Any]) -> Score:

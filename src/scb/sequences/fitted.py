@@ -31,7 +31,7 @@ class FittedLags(BaseEstimator):
     """The parts of a fitted model under the names that users see."""
 
     max_lag: int
-    context: bool
+    context: Any
     handle_unknown: str
     verbose: bool
     loglik_: float
@@ -42,6 +42,8 @@ class FittedLags(BaseEstimator):
     gap_: float
     converged_: bool
     criterion_: dict[str, float]
+    choices_: dict[str, float]
+    sequence_bits_: float
     _fitted: LagModel
     _kept: KeptSymbols | None = None  # of a stream, see ``partial_fit``
 

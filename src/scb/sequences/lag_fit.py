@@ -2,7 +2,9 @@
 another model, the evidence for each lag, and how often it is found again in halves of the data.
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal
@@ -13,18 +15,25 @@ from scipy.sparse import csr_array
 
 from scb.arrays import Array
 from scb.inputs import InputError, boolean, integer, number, one_of
-from scb.mixture.data import Data
+from scb.mixture.data import Data, Here
 from scb.mixture.evidence import PendingEvidence
 from scb.mixture.fit import Estimate, fit_mixture
 from scb.mixture.model import Initial
 from scb.mixture.select import Progress
 from scb.sequences.baselines.background import ModelBackground, RecentBackground, WindowBackground
-from scb.sequences.lag_model import SHARED, FitFacts, LagModel
+from scb.sequences.baselines.per_sequence import SequenceBackground
+from scb.sequences.lag_model import SHARED, FitFacts, LagModel, with_unseen
 from scb.sequences.tables import Classes
 from scb.task.task import generator
 
 Transition = Literal["auto", "shared", "per_lag"]
+BACKGROUNDS = ("auto", "labels", "ngram", "per_sequence")
 MAX_LAG = 20  # the default
+
+
+def is_auto(option: Any) -> bool:
+    """Whether an option is left to the data."""
+    return isinstance(option, str) and option == "auto"
 
 
 @dataclass(frozen=True)
@@ -33,22 +42,25 @@ class LagSettings:
 
     max_lag: int = MAX_LAG
     transition: Transition = "auto"
-    context: bool = True
+    context: bool | Literal["auto"] = "auto"
     lags: str | int | Sequence[int] = "auto"
-    background: Any = "labels"
-    smoothing: float = 1.0
+    background: Any = "auto"
+    smoothing: float | str = "auto"
 
     def __post_init__(self) -> None:
         # A longer one is a mistake, and would take all memory
         integer("max_lag", self.max_lag, low=1, high=1_000_000)
         one_of("transition", self.transition, ("auto", "shared", "per_lag"))
-        boolean("context", self.context)
-        number("smoothing", self.smoothing, low=0)
-        known = isinstance(self.background, str) and self.background in ("labels", "ngram")
+        if not is_auto(self.context):
+            boolean("context", self.context)
+        if not is_auto(self.smoothing):
+            number("smoothing", self.smoothing, low=0)
+        known = isinstance(self.background, str) and self.background in BACKGROUNDS
         if not known and not hasattr(self.background, "predict_proba"):
+            names = ", ".join(map(repr, BACKGROUNDS))
             raise InputError(
-                f"background = {self.background!r}: it must be 'labels', 'ngram' or a fitted model"
-                " with predict_proba"
+                f"background = {self.background!r}: it must be {names} or a fitted model with"
+                " predict_proba"
             )
         if isinstance(self.lags, int | np.integer):
             if not 1 <= self.lags <= self.max_lag:
@@ -61,7 +73,26 @@ class LagSettings:
     @property
     def selects_lags(self) -> bool:
         """Whether the data decide how many lags there are, and which."""
-        return isinstance(self.lags, str) and self.lags == "auto"
+        return is_auto(self.lags)
+
+    @property
+    def has_states(self) -> bool:
+        """Whether the weights depend on the current symbol, or may do so."""
+        return bool(self.context)
+
+    @property
+    def shrink(self) -> float | None:
+        """How much it takes until matrices are shrunk, as an argument of ``fit_mixture``."""
+        return 1.0 if is_auto(self.smoothing) else None
+
+    def asked_lags(self) -> dict[str, Any]:
+        """The lags that are asked for, as arguments of ``fit_mixture``; none if the data decide."""
+        if self.selects_lags:
+            return {}
+        if isinstance(self.lags, int | np.integer):
+            return {"number": int(self.lags)}
+        lags = np.unique(np.asarray(self.lags, dtype=np.intp))
+        return {"positions": self.max_lag - lags[::-1]}
 
     def _check_given_lags(self) -> None:
         try:
@@ -87,7 +118,7 @@ def fit_lags(
     progress: Progress | None = None,
 ) -> LagModel:
     """Find the lags in windows of symbols and estimate the model; with transition "auto" fit both
-    kinds, and keep the one with the lower BIC.
+    kinds, and keep the one with the lower BIC. Context and background are no longer "auto".
     """
     background = chosen_background(settings.background, data, classes)
     windows = data if background is None else background.cross_fitted(data)
@@ -97,20 +128,14 @@ def fit_lags(
     known = {} if init is None else _known(init, classes, data, kinds[0])
     options: dict[str, Any] = {
         "known": None if init is None else _initial(known, data),
+        "shrink": settings.shrink if init is None else None,
         "progress": progress,
-    }
-    if isinstance(settings.lags, int | np.integer):
-        options["number"] = int(settings.lags)
-    elif not settings.selects_lags:
-        options["positions"] = data.T - np.unique(np.asarray(settings.lags, dtype=np.intp))[::-1]
+    } | settings.asked_lags()
     estimates = {kind: fit_mixture(windows, matrices=kind, **options) for kind in kinds}
-    criterion = {
-        kind: float(np.log(data.n) * one.parameters - 2 * one.loglik)
-        for kind, one in estimates.items()
-    }
+    criterion = {kind: bic_of(one, data.n) for kind, one in estimates.items()}
     best = estimates[min(criterion, key=lambda kind: criterion[kind])]
     model = replace(
-        _as_lags(best, data, classes, settings, known),
+        as_lags(best, data, classes, settings, known),
         background=background,
         evidence=lag_evidence(best.evidence, data.n),
     )
@@ -130,11 +155,19 @@ def fit_lags(
 def chosen_background(background: Any, data: Data, classes: Classes) -> WindowBackground | None:
     """The background that gives each window its own distribution; None for "labels"."""
     if isinstance(background, str):
-        return RecentBackground.fit(data) if background == "ngram" else None
+        if background == "labels":
+            return None
+        kind = RecentBackground if background == "ngram" else SequenceBackground
+        return kind.fit(data)
     return ModelBackground(background, classes)
 
 
-def _as_lags(
+def bic_of(estimate: Estimate, n: int) -> float:
+    """The BIC of an estimate from n windows."""
+    return float(np.log(n) * estimate.parameters - 2 * estimate.loglik)
+
+
+def as_lags(
     estimate: Estimate,
     data: Data,
     classes: Classes,
@@ -145,9 +178,10 @@ def _as_lags(
     or towards the known matrices.
 
     The distribution of the labels is smoothed towards the uniform distribution, so that a symbol
-    that never was a label is not impossible.
+    that never was a label is not impossible. Such a symbol is never less probable than by the
+    distribution of all labels alone, as Witten and Bell estimate it.
     """
-    s = float(settings.smoothing)
+    s = 1.0 if is_auto(settings.smoothing) else float(settings.smoothing)
     prior = (data.label_distribution * data.n + s / data.N) / (data.n + s)
     owners = [SHARED] if estimate.owners is None else [data.T - t for t in estimate.owners]
     columns = {lag: slice(i * data.N, (i + 1) * data.N) for i, lag in enumerate(owners)}
@@ -158,17 +192,28 @@ def _as_lags(
     smooth = (estimate.P * estimate.counts + s * base) / np.where(counts > 0, counts, 1.0)
     P = np.where(counts > 0, smooth, base)
     lags = [data.T - positions for positions in estimate.support]
+    unseen = _unseen(data.label_distribution, data.n) * (s > 0)
+    P = with_unseen(P.T, unseen).T
     return LagModel(
         classes=classes,
-        context=bool(settings.context),
+        context=settings.has_states,
         attention=_sparse(lags, estimate.weights, data.T),
         errors=_sparse(lags, estimate.weight_errors, data.T),
         background_weight=estimate.background,
         background_ratio=estimate.background_ratios,
         matrices={lag: np.ascontiguousarray(P[:, columns[lag]]) for lag in sorted(columns)},
-        prior=prior,
+        prior=with_unseen(prior, unseen),
         frequencies=data.mu,
+        unseen=unseen,
     )
+
+
+def _unseen(distribution: Array, n: int) -> Array:
+    """(N,): the probability of each symbol that never was one of n labels, as Witten and Bell
+    estimate it; 0 for the others.
+    """
+    kinds = np.count_nonzero(distribution)
+    return np.where(distribution > 0, 0.0, kinds / (n + kinds) / distribution.size)
 
 
 def _sparse(lags: list[NDArray[np.intp]], values: list[Array], max_lag: int) -> csr_array:
@@ -221,7 +266,7 @@ def _initial(known: dict[int, Array], data: Data) -> Initial:
 
 
 def lag_evidence(pending: PendingEvidence, n: int) -> Mapping[str, Array]:
-    """The columns nats, delta_bic and influence_stderr of ``LagModel.table``, for a fit to n
+    """The columns nats, nats_bound, delta_bic and influence_stderr of ``LagModel.table``, for a fit to n
     windows.
 
     Since they take longer than the fit, they are computed on first use if the rows of the fit are
@@ -233,13 +278,19 @@ def lag_evidence(pending: PendingEvidence, n: int) -> Mapping[str, Array]:
 
 def _columns(pending: PendingEvidence, n: int) -> dict[str, Array]:
     evidence = pending.find()
-    nats, parameters, errors = (
+    nats, bounds, parameters, errors = (
         # A longer lag is an earlier position
         np.concatenate([values[::-1] for values in column] or [np.zeros(0)])
-        for column in (evidence.nats, evidence.parameters, evidence.influence_errors)
+        for column in (
+            evidence.nats,
+            evidence.bounds,
+            evidence.parameters,
+            evidence.influence_errors,
+        )
     )
     return {
         "nats": nats,
+        "nats_bound": bounds,
         "delta_bic": 2 * nats - np.log(n) * parameters,
         "influence_stderr": errors,
     }
@@ -286,17 +337,23 @@ def found_again(
         raise InputError(f"n_halves = {halves}: it must be an even number of at least 2")
     if not settings.selects_lags:
         raise InputError("lags were given, not found: there is nothing to be found again")
-    background = chosen_background(settings.background, data, model.classes)
+    background = model.background
+    if background is not None:
+        background = chosen_background(background.option, data, model.classes)
     windows = data if background is None else background.cross_fitted(data)
     rng = generator(seed)
     positions = model.max_lag - 1 - model.attention.indices
-    times = np.zeros(positions.size)
     blocks = min(100, data.n)
-    for pair in range(halves // 2):
-        first = rng.permutation(blocks) < blocks // 2
-        for turn, chosen in enumerate((first, ~first)):
-            if progress is not None:
-                progress(2 * pair + turn + 1, halves)
-            support = fit_mixture(windows.of_groups(chosen), matrices=model.transition).support
-            times += [t in support[k] for k, t in zip(model.rows, positions, strict=True)]
-    return times / halves
+    firsts = [rng.permutation(blocks) < blocks // 2 for _ in range(halves // 2)]
+    chosen = [half for first in firsts for half in (first, ~first)]
+
+    def found(turn: int) -> list[bool]:
+        if progress is not None:
+            progress(turn + 1, halves)
+        support = fit_mixture(windows.of_groups(chosen[turn]), matrices=model.transition).support
+        return [t in support[k] for k, t in zip(model.rows, positions, strict=True)]
+
+    # Kernels release Python's lock, so that halves are fitted side by side
+    here = isinstance(data.executor, Here)
+    with ThreadPoolExecutor(min(halves, os.cpu_count() or 1) if here else 1) as pool:
+        return np.mean(list(pool.map(found, range(halves))), axis=0)

@@ -8,7 +8,7 @@ drawn from it. ``lag_fit`` finds the lags, and ``model_file`` saves a model.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -20,11 +20,12 @@ from scb.arrays import Array
 from scb.kernels.random import continue_lags
 from scb.mixture.data import Data, Here
 from scb.mixture.fit import incomplete_from
-from scb.mixture.model import Mixture
+from scb.mixture.model import Background, Mixture
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.rows import RowTable, Slots
 from scb.mixture.windows import Block
 from scb.sequences.baselines.background import WindowBackground
+from scb.sequences.baselines.per_sequence import SequenceBackground
 from scb.sequences.symbols import MISSING
 from scb.sequences.tables import Arrays, Classes, Codes
 from scb.task.sampling import closed_cumulative, token_dtype
@@ -45,6 +46,8 @@ class FitFacts:
     gap: float = 0.0
     converged: bool = False
     criterion: dict[str, float] = field(default_factory=dict)
+    choices: dict[str, float] = field(default_factory=dict)
+    sequence_bits: float = np.nan
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,8 @@ class LagModel:
     matrices: dict[int, Array]
     prior: Array  # (N,), the distribution of the labels
     frequencies: Array  # (N,), the distribution of all symbols
+    # (N,): what every distribution gives to a symbol that was never a label; 0 for the others
+    unseen: Array
     # Gives each window a distribution of its own; without it, the background is ``prior``
     background: WindowBackground | None = None
     # Further columns of ``table``; see ``lag_fit.lag_evidence``
@@ -106,13 +111,17 @@ class LagModel:
         Besides the columns of ``lags`` it has:
 
         - influence, influence_stderr: how far the symbol at the lag moves the distribution of the
-          next one; the error is NaN where it is unknown
+          next one; NaN where it is unknown, as it is for the current symbol, which cannot vary
         - nats: what the log-likelihood loses without the lag, everything else fitted again
+        - nats_bound: 1 where it loses less than that, since the new fit was cut short; else 0
         - delta_bic: by how much the BIC is worse without it
         - found: the fraction of random halves of the data in which it is found again, once
           ``stability`` was called
         """
-        return {**self.lags(), "influence": self.influence().data, **self.evidence}
+        lags = self.lags()
+        influence = self.influence().data
+        unknown = self.context & (lags["lag"] == 1)
+        return {**lags, "influence": np.where(unknown, np.nan, influence), **self.evidence}
 
     @property
     def incomplete(self) -> NDArray[np.bool_]:
@@ -165,7 +174,13 @@ class LagModel:
 
     def with_background(self, data: Data) -> Data:
         """Windows, each with its own background unless that is the distribution of all labels."""
-        return data if self.background is None else self.background.attached(data)
+        if self.background is None:
+            return data
+        data = self.background.attached(data)
+        if not self.unseen.any():
+            return data
+        held = data.executor.map(_with_unseen, zip(data.partitions, strict=True), self.unseen)
+        return replace(data, partitions=held)
 
     def loglik(self, data: Data) -> float:
         """Log-likelihood of the labels of windows, in nats; −∞ if one of them is impossible."""
@@ -179,21 +194,40 @@ class LagModel:
         with np.errstate(divide="ignore"):
             return np.log(rows.likelihoods(self.mixture))[rows.row_numbers]
 
+    def past(self, codes: Any) -> Any:
+        """The end of a sequence that the next symbol depends on: all of it, where a sequence has
+        frequencies of its own.
+        """
+        learns = isinstance(self.background, SequenceBackground)
+        return codes if learns else codes[-self.max_lag :]
+
+    def next_distribution(self, codes: Codes) -> Array:
+        """(N,): the distribution of the symbol after the end of a sequence."""
+        past = self.past(codes)
+        return self._distributions(past, np.array([past.size]))[0]
+
     def distributions(self, codes: Codes) -> Array:
         """(n, N): the distribution of the next symbol after each symbol of a sequence; missing
         symbols contribute the background.
         """
+        return self._distributions(codes, np.arange(1, max(codes.size, 1) + 1))
+
+    def _distributions(self, codes: Codes, ends: NDArray[np.intp]) -> Array:
+        """(r, N): the distribution of the next symbol after the first ``ends`` (r,) symbols of a
+        sequence; after an empty one, as if a symbol were missing.
+        """
         N = len(self.classes)
         codes = codes if codes.size else np.array([MISSING])
-        there = codes >= 0
-        tokens = np.concatenate([np.full(self.max_lag, N), np.where(there, codes, N)]).astype(
+        ends = np.maximum(ends, 1)
+        tokens = np.concatenate([np.full(self.max_lag, N), np.where(codes >= 0, codes, N)]).astype(
             token_dtype(N + 1)
         )
-        starts = np.arange(1, codes.size + 1)
-        last = np.where(there, codes, 0) if self.context else np.zeros(codes.size, np.int64)
+        current = codes[ends - 1]
+        there = current >= 0
+        last = np.where(there, current, 0) if self.context else np.zeros(ends.size, np.int64)
         # The labels are not used
         partition = Partition.from_blocks(
-            [Block(tokens, starts, last, np.zeros(codes.size, np.int64))]
+            [Block(tokens, ends, last, np.zeros(ends.size, np.int64))]
         )
         shape = Shape(N, N if self.context else 1, self.max_lag)
         data = self.with_background(
@@ -232,6 +266,16 @@ class LagModel:
         """Draw one symbol at a time, as gaps or a background of its own for each window require."""
         codes = before.tolist()
         for u in rng.random(length).tolist():
-            distribution = self.distributions(np.array(codes[-self.max_lag :], np.int64))[-1]
+            distribution = self.next_distribution(np.array(self.past(codes), np.int64))
             codes.append(int(np.searchsorted(np.cumsum(distribution)[:-1], u, side="right")))
         return np.array(codes[before.size :], np.int64)
+
+
+def with_unseen(distributions: Array, unseen: Array) -> Array:
+    """(n, N): distributions in rows that also give symbols what is ``unseen`` (N,)."""
+    return (1 - unseen.sum()) * distributions + unseen
+
+
+def _with_unseen(partition: Partition, unseen: Array) -> Partition:
+    distributions, which = partition.background or (np.zeros((0, unseen.size)), partition.label)
+    return partition.with_background(Background(with_unseen(distributions, unseen), which))

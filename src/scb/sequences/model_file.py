@@ -14,13 +14,14 @@ from scb.inputs import DamagedFileError, InputError, coerced, file_path, integer
 from scb.provenance import versions
 from scb.sequences.baselines.background import RecentBackground
 from scb.sequences.baselines.counts import deepest
+from scb.sequences.baselines.per_sequence import SequenceBackground
 from scb.sequences.kept import KeptSymbols
 from scb.sequences.lag_model import SHARED, FitFacts, LagModel
 from scb.sequences.tables import Arrays
 from scb.tensors import read_arrays, write_arrays
 
 FORMAT = "scb.SparseContextualBigram"
-_ARRAYS = ("prior", "frequencies", "background_weight", "background_ratio")
+_ARRAYS = ("prior", "frequencies", "unseen", "background_weight", "background_ratio")
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class SavedModel:
             "parameters": self.parameters | {"lags": lags, "max_lag": model.max_lag},
             "classes": model.classes.tolist(),
             "kind": model.classes.dtype.str,
+            "context": model.context,
             "fit": {f"{name}_": value for name, value in asdict(model.facts).items()},
             "n_features_in": self.width,
         }
@@ -59,7 +61,7 @@ class SavedModel:
         background = self.model.background
         if background is None:
             return {}
-        if not isinstance(background, RecentBackground):
+        if not isinstance(background, RecentBackground | SequenceBackground):
             raise InputError(
                 f"the background is a {background.name}: only a background of scb can be saved"
             )
@@ -91,7 +93,7 @@ def load_model(path: str | Path) -> SavedModel:
 
 def _checked_model(arrays: Arrays, content: dict[str, Any], parameters: dict[str, Any]) -> LagModel:
     """The model of a file, with everything checked, since kernels trust its indices."""
-    context = coerced("context", parameters["context"], bool)
+    context = coerced("context", content["context"], bool)
     max_lag = integer("max_lag", parameters["max_lag"], low=1)
     size = sum(array.nbytes for array in arrays.values())
     classes = _checked_classes(content, size, max_lag, context)
@@ -116,6 +118,7 @@ def _checked_model(arrays: Arrays, content: dict[str, Any], parameters: dict[str
         matrices=_checked_matrices(arrays, N, max_lag, set((columns + 1).tolist())),
         prior=_array(arrays, "prior", (N,)),
         frequencies=_array(arrays, "frequencies", (N,)),
+        unseen=_array(arrays, "unseen", (N,)),
         background=_checked_background(background, N) if background else None,
         evidence={
             name: _array(arrays, f"evidence.{name}", columns.shape, finite=False)
@@ -165,8 +168,15 @@ def _checked_matrices(
     return matrices
 
 
-def _checked_background(arrays: Arrays, N: int) -> RecentBackground:
-    """The background in these arrays, if its counts are of histories and labels that can exist."""
+def _checked_background(arrays: Arrays, N: int) -> RecentBackground | SequenceBackground:
+    """The background in these arrays, if its distribution is one, or if its counts are of histories
+    and labels that can exist.
+    """
+    if "concentration" in arrays:
+        _require_distribution("background.prior", _array(arrays, "prior", (N,)).sum())
+        if not (_array(arrays, "concentration", (1,)) > 0).all():
+            raise InputError("the concentration of its background is not positive")
+        return SequenceBackground.from_arrays(arrays)
     symbols, depth, _ = (int(x) for x in _array(arrays, "about", (3,), "iu"))
     codes = _array(arrays, "codes", None, "iu")
     counts = _array(arrays, "counts", codes.shape, "iuf")
@@ -201,7 +211,9 @@ def _checked_facts(fit: dict[str, Any]) -> FitFacts:
         coerced(name, getattr(facts, name), int)
     coerced("converged", facts.converged, bool)
     criterion = coerced("criterion", facts.criterion, dict)
-    for name, value in {**criterion, "loglik": facts.loglik, "gap": facts.gap}.items():
+    choices = coerced("choices", facts.choices, dict)
+    own = {name: getattr(facts, name) for name in ("loglik", "gap", "sequence_bits")}
+    for name, value in {**criterion, **choices, **own}.items():
         if not isinstance(value, int | float):
             raise InputError(f"{name} = {value!r}: it must be a number")
     return facts

@@ -32,10 +32,12 @@ def plot_influence(model: LagModel, ax: "Axes | None" = None) -> "Axes":
     cells = [(rows[k], lag) for k, lag in zip(model.rows.tolist(), lags, strict=True)]
     if len(rows) * model.max_lag <= _CELLS and "nats" in model.evidence:
         top = float(influence.max())
-        nats = model.evidence["nats"].tolist()
-        for (row, lag), value, worth in zip(cells, influence.data, nats, strict=True):
+        nats = model.evidence["nats"]
+        marks = np.where(model.evidence.get("nats_bound", np.zeros(nats.size)), "≤", "")
+        worths = [f"{mark}{worth:,.0f}" for mark, worth in zip(marks, nats, strict=True)]
+        for (row, lag), value, worth in zip(cells, influence.data, worths, strict=True):
             if value > 0:
-                _write(ax, lag, row + 0.3, f"{worth:,.0f}", 4.5, value / top)
+                _write(ax, lag, row + 0.3, worth, 4.5, value / top)
     current = [cell for cell, value in zip(cells, influence.data, strict=True) if value == 0]
     for row, lag in current:
         ax.bar(lag, height=1.0, width=1.0, bottom=row - 0.5, color="0.8")

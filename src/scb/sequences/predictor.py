@@ -164,7 +164,7 @@ class LagPredictor(FittedLags):
         model = self._model()
         codes, many = self._codes(X, lengths)
         if many:
-            return np.concatenate([model.distributions(x[-model.max_lag :])[-1:] for x in codes])
+            return np.array([model.next_distribution(x) for x in codes])
         return np.concatenate([model.distributions(x)[: x.size] for x in codes])
 
     def predict_log_proba(self, X: Any, *, lengths: Any = None) -> Array:
@@ -276,10 +276,10 @@ class LagPredictor(FittedLags):
         codes, _ = self._codes(X, None)
         if len(codes) != 1:
             raise InputError(f"X holds {len(codes)} sequences: forecast goes on from one")
-        before = codes[0][-model.max_lag :]
+        before = model.past(codes[0])
         rng = generator(random_state)
         paths = np.array([model.draw(steps, before, rng) for _ in range(n_samples)])
         counts = [np.bincount(step, minlength=len(self.classes_)) for step in paths.T]
         distributions = np.array(counts) / n_samples
-        distributions[0] = model.distributions(before)[-1]
+        distributions[0] = model.next_distribution(before)
         return distributions

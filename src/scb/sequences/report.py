@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scb.extras import require
 from scb.files import write_atomically
 from scb.provenance import versions
+from scb.sequences.baselines.per_sequence import SequenceBackground
 from scb.sequences.comparison import Score
 from scb.sequences.lag_model import LagModel
 from scb.sequences.pictures import plot_attention, plot_influence
-from scb.sequences.summary import answer_of, range_of
+from scb.sequences.summary import answer_of, range_of, said_of_choices
 from scb.sequences.symbols import readable
 
 
@@ -51,7 +53,8 @@ HEADINGS = {
     "nats": (
         "nats",
         "{:,.1f}",
-        "what the log-likelihood of the data loses without this lag, everything else fitted again",
+        "what the log-likelihood of the data loses without this lag, everything else fitted again;"
+        " after a ≤ it is at most that, since a whole new fit would have taken too long",
     ),
     "delta_bic": (
         "ΔBIC",
@@ -98,17 +101,20 @@ def lag_table(model: LagModel) -> tuple[dict[str, str], list[list[str]]]:
     names = [name for name in HEADINGS if name in table and (model.context or name != "context")]
     rows = zip(*(table[name].tolist() for name in names), strict=True)
     meanings = {HEADINGS[name][0]: HEADINGS[name][2] for name in names}
-    return meanings, [list(map(_cell, names, row)) for row in rows]
+    bounds = table.get("nats_bound", np.zeros(table["lag"].size)) > 0
+    return meanings, [
+        [_cell(name, value, bound) for name, value in zip(names, row, strict=True)]
+        for row, bound in zip(rows, bounds.tolist(), strict=True)
+    ]
 
 
-def _cell(name: str, value: Any) -> str:
+def _cell(name: str, value: Any, is_bound: bool) -> str:
     if name == "context":
         return readable(value)
-    if isinstance(value, float) and (
-        not np.isfinite(value) or (name == "influence" and value == 0)
-    ):
+    if isinstance(value, float) and not np.isfinite(value):
         return "–"
-    return HEADINGS[name][1].format(value)
+    mark = "≤ " if is_bound and name in ("nats", "delta_bic") else ""
+    return mark + HEADINGS[name][1].format(value)
 
 
 def _background_line(model: LagModel) -> str:
@@ -121,6 +127,15 @@ def _background_line(model: LagModel) -> str:
     return f"The background, {model.background.name}, has weight {weight}; the lags share the rest."
 
 
+def _beyond(model: LagModel) -> str:
+    """What a lag must say more than, in words; empty for the distribution of all labels."""
+    if model.background is None:
+        return ""
+    if isinstance(model.background, SequenceBackground):
+        return f"its sequence ({model.background.name})"
+    return f"the recent past ({model.background.name})"
+
+
 def write_page(path: Path, model: LagModel, scores: Sequence[Score], **about: Any) -> None:
     """Write the page.
 
@@ -128,6 +143,7 @@ def write_page(path: Path, model: LagModel, scores: Sequence[Score], **about: An
     on the ``data`` and ``warnings``; ``held_out``, the number of symbols that the scores are for;
     the ``command`` that makes the same page; and the ``settings`` of the fit, by name.
     """
+    require("the report", "matplotlib", "jinja2")
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -146,7 +162,8 @@ def write_page(path: Path, model: LagModel, scores: Sequence[Score], **about: An
     page = environment.get_template("report.html.j2").render(
         model=model,
         answer=answer_of(model),
-        beyond="" if model.background is None else f"the recent past ({model.background.name})",
+        beyond=_beyond(model),
+        chosen=said_of_choices(model.facts.choices) if model.facts.choices else "",
         background=_background_line(model),
         meanings=meanings,
         rows=rows[:60],

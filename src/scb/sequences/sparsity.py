@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from scb.inputs import InputError, integer, number
-from scb.sequences.analysis import split_off_end
+from scb.sequences.analysis import split
+from scb.sequences.choice import chosen_settings
 from scb.sequences.coding import windows_of_codes
 from scb.sequences.comparison import ModelTable, as_columns, beside_best
 from scb.sequences.estimator import SparseContextualBigram
@@ -129,8 +130,8 @@ def sparsity_path(
     lengths : list of int, optional
         The lengths of the sequences, if X is several sequences one after the other.
     held_out : float, default 0.2
-        The fraction of X that is predicted and not used to fit: the end of a single sequence, or
-        the last of several sequences.
+        The fraction of X that is predicted and not used to fit: of several sequences, some drawn at
+        random; of a sequence that has over a tenth of all symbols, as a single one has, its end.
 
     Returns
     -------
@@ -160,12 +161,12 @@ def sparsity_path(
         raise InputError(f"numbers = {numbers!r}: it must be a list of integers, each at least 1")
     asked: list[Any] = [integer("numbers", one, low=1) for one in numbers]
     codes, classes = encode(as_sequences(X, lengths))
-    train, test, skipped = split_off_end(codes, held_out, settings.max_lag)
-    windows = partial(
-        windows_of_codes, N=len(classes), max_lag=settings.max_lag, context=bool(settings.context)
-    )
-    data = windows(train)
-    unseen = windows(test, skipped=skipped)
+    train, test, skipped, *_ = split(codes, held_out)
+    windows = partial(windows_of_codes, N=len(classes), max_lag=settings.max_lag)
+    data = windows(train, context=settings.has_states)
+    settings, _ = chosen_settings(data, classes, settings)
+    data = windows(train, context=settings.has_states)
+    unseen = windows(test, context=settings.has_states, skipped=skipped)
     rows = []
     bits = []
     for lags in [*asked, "auto"]:

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scb.sequences.baselines.background import RecentBackground
+from scb.sequences.baselines.ctw import ContextTree
+from scb.sequences.baselines.per_sequence import SequenceBackground
 from scb.sequences.lag_model import FitFacts, LagModel
 from scb.sequences.symbols import readable
 from scb.sequences.tables import Arrays
@@ -33,8 +36,9 @@ class LagSummary:
     columns : dict of (lags,) arrays
         The columns of the table, with a row for each current symbol and lag: ``context`` (the
         current symbol), ``lag``, ``weight``, ``influence`` with the ends ``low`` and ``high`` of
-        its 95 % interval, the gain in log-likelihood ``nats``, the gain ``delta_bic``, and
-        ``found``, once ``stability`` has been called.
+        its 95 % interval, the gain in log-likelihood ``nats``, ``nats_bound``, which is 1 where the
+        gain is at most that, the gain ``delta_bic``, and ``found``, once ``stability`` has been
+        called.
     warnings : list of str
         What a reader should not miss, one line each.
 
@@ -46,7 +50,7 @@ class LagSummary:
     >>> summary.columns["lag"], summary.columns["influence"].round(2)
     (array([6, 4, 6]), array([0.56, 0.56, 0.56]))
     >>> summary.to_pandas().shape
-    (3, 8)
+    (3, 9)
     >>> print(summary.answer)
     After ‘0’ or ‘2’, the next symbol depends on lag 6; after ‘1’, on lag 4.
     """
@@ -70,30 +74,58 @@ class LagSummary:
 
     def __str__(self) -> str:
         table = ["", *_written(self.columns)] if self.columns["lag"].size else []
-        lines = [*wrap(self.answer, 80), "", *self.about, *table, "", *self.warnings]
+        about = [part for line in self.about for part in wrap(line, 100) or [""]]
+        lines = [*wrap(self.answer, 80), "", *about, *table, "", *self.warnings]
         return "\n".join(lines).rstrip()
 
     __repr__ = __str__
 
 
-def summarise(model: LagModel) -> LagSummary:
-    """The summary of a fitted model; its evidence is computed now unless it was before."""
+def summarise(model: LagModel, held_out: float | None = None) -> LagSummary:
+    """The summary of a fitted model; its evidence is computed now unless it was before.
+
+    ``held_out`` is how many bits it needs per held-out symbol, where that is known.
+    """
     facts = model.facts
     columns = _summary_columns(model)
     about = [
         f"Fitted to {facts.n_windows:,} symbols ({len(model.classes)} distinct), with lags up to"
         f" {model.max_lag}",
         f"{_KINDS[model.transition]}{_margin(facts)}",
-        f"{-facts.loglik / facts.n_windows / np.log(2):.4f} bits per symbol (log-likelihood"
-        f" {facts.loglik:,.1f} nats), {facts.n_parameters:,} parameters",
+        f"{_bits(model, held_out)}, {facts.n_parameters:,} parameters",
     ]
+    if facts.choices:
+        about.append(said_of_choices(facts.choices))
     if model.background is not None:
         weight = range_of(model.background_weight, 3)
         about.append(f"background: {model.background.name}; its weight {weight}")
     if not model.attention.nnz:
         about += ["", *_price_of_a_lag(model, facts)]
-    warnings = [*fit_problems(facts), *_incomplete_lags(model), *_doubtful_lags(columns)]
+    warnings = [
+        *fit_problems(facts),
+        *_incomplete_lags(model),
+        *_notes_on_nats(model, columns),
+        *_doubtful_lags(columns),
+    ]
     return LagSummary(answer_of(model), about, columns, warnings)
+
+
+def _bits(model: LagModel, held_out: float | None) -> str:
+    """How many bits a symbol needs: of the data of the fit or, where the background is a model that
+    has learned these, of what was held out.
+    """
+    facts = model.facts
+    fitted = (
+        f"{-facts.loglik / facts.n_windows / np.log(2):.4f} bits per symbol (log-likelihood"
+        f" {facts.loglik:,.1f} nats)"
+    )
+    if model.background is None:
+        return fitted
+    if held_out is None:
+        return (
+            f"{fitted} of the data of the fit, which the background has learned: others need more"
+        )
+    return f"{held_out:.4f} bits per held-out symbol"
 
 
 def _summary_columns(model: LagModel) -> Arrays:
@@ -114,8 +146,32 @@ def answer_of(model: LagModel) -> str:
     """Which lags the next symbol depends on, and after which symbols, in a sentence."""
     # The largest groups of current symbols first
     groups = sorted(_symbols_by_lags(model).items(), key=lambda group: -len(group[1]))
-    if not groups:
-        return "No earlier symbol decides the next one, as far as these data can tell."
+    lags = "No earlier symbol decides the next one, as far as these data can tell."
+    if groups:
+        lags = _said_by_lags(model, groups)
+    if before := _said_by_background(model):
+        return f"{before} {lags[0].lower()}{lags[1:]}"
+    return lags
+
+
+def _said_by_background(model: LagModel) -> str:
+    """What matters besides the lags; empty if nothing does."""
+    background = model.background
+    if isinstance(background, SequenceBackground):
+        return "Each sequence has frequencies of its own; beyond them,"
+    if not isinstance(background, RecentBackground):
+        return ""
+    depth = background.model.counts.depth
+    if depth == 0:
+        return ""
+    kind = "a context tree" if isinstance(background.model, ContextTree) else "an n-gram"
+    if depth == 1:
+        return f"The last symbol matters, as {kind}; beyond it,"
+    return f"The last {depth} symbols matter together, as {kind}; beyond them,"
+
+
+def _said_by_lags(model: LagModel, groups: list[tuple[str, list[str]]]) -> str:
+    """Which lags the next symbol depends on, for groups of current symbols that have the same."""
     (lags, symbols), *others = groups[:_NAMED]
     if not model.context:
         return f"The next symbol depends on {lags}."
@@ -169,6 +225,12 @@ def _margin(facts: FitFacts) -> str:
     return f" (its BIC is lower by {lower:,.1f} than with {_KINDS[other]})"
 
 
+def said_of_choices(choices: dict[str, float]) -> str:
+    """What was tried on held-out blocks, with the bits of each."""
+    tried = (f"{name} {bits:.4f}" for name, bits in choices.items())
+    return f"chosen on held-out blocks, in bits per symbol: {'; '.join(tried)}"
+
+
 def range_of(values: NDArray[Any], digits: int) -> str:
     """The smallest and the largest value, or one number if they agree to these digits."""
     low, high = float(values.min()), float(values.max())
@@ -188,19 +250,21 @@ def _written(columns: Arrays, most: int = 60) -> list[str]:
         "now": ["any" if x is None else repr(x) for x in chosen["context"].tolist()],
         "lag": [str(x) for x in chosen["lag"]],
         "weight": [f"{x:.3f}" for x in chosen["weight"]],
-        "influence": [f"{x:.3f}" if x > 0 else "" for x in chosen["influence"]],
+        "influence": [f"{x:.3f}" if np.isfinite(x) else "" for x in chosen["influence"]],
         "95 %": [
             f"{low:.3f} - {high:.3f}" if np.isfinite(low) else ""
             for low, high in zip(chosen["low"], chosen["high"], strict=True)
         ],
     }
+    bounds = chosen.get("nats_bound", np.zeros(order.size))
     for name, heading, form in (
-        ("nats", "nats", "{:,.1f}"),
-        ("delta_bic", "dBIC", "{:,.1f}"),
-        ("found", "found", "{:.0%}"),
+        ("nats", "nats", "{}{:,.1f}"),
+        ("delta_bic", "dBIC", "{}{:,.1f}"),
+        ("found", "found", "{1:.0%}"),
     ):
         if name in chosen:
-            cells[heading] = [form.format(x) for x in chosen[name]]
+            marks = ["≤ " if bound else "" for bound in bounds]
+            cells[heading] = list(map(form.format, marks, chosen[name]))
     left = size - order.size
     return text_table(cells) + ([f"{left} more, worth less"] if left else [])
 
@@ -213,18 +277,38 @@ def text_table(cells: dict[str, list[str]]) -> list[str]:
 
 
 def _price_of_a_lag(model: LagModel, facts: FitFacts) -> list[str]:
-    """That there is no lag, and what one must be worth to be found: a matrix has (N − 1)²
-    parameters.
+    """That there is no lag, and what one must be worth to be found: the weights and the choice of
+    it. What its matrix costs depends on the matrix, and is about what it learns by heart.
     """
-    N = len(model.classes)
-    price = (N - 1) ** 2 * np.log(1 + facts.n_windows / N) / 2 / facts.n_windows / np.log(2)
-    lines = [
-        "no lag is found: to pay for its parameters, one would have to save about"
-        f" {price:.2g} bits per symbol"
+    K = len(model.background_weight)
+    weights = K * np.log(max(facts.n_windows / K, 2))
+    price = (weights / 2 + np.log(K * model.max_lag)) / facts.n_windows / np.log(2)
+    return [
+        f"no lag is found: one would have to save about {price:.2g} bits per symbol, beyond what"
+        " its matrix could learn by heart"
     ]
-    if price > 0.5:
+
+
+def _notes_on_nats(model: LagModel, columns: Arrays) -> list[str]:
+    """That nats add up to more than the model gains, and which of them are bounds, where it is
+    so.
+    """
+    if "nats_bound" not in columns:
+        return []
+    lines = []
+    there = model.prior[model.prior > 0]
+    gain = model.facts.loglik - model.facts.n_windows * float(there @ np.log(there))
+    if model.background is None and columns["nats"].sum() > 1.01 * gain:
         lines.append(
-            "that is much: with fewer kinds of symbols, or more data, less would be enough"
+            f"all lags gain {gain:,.1f} nats together, less than their nats add up to: some lags"
+            " need each other"
+        )
+    bounds = int(columns["nats_bound"].sum())
+    if bounds:
+        all_bounds = bounds == columns["lag"].size
+        which = "the nats of each lag are" if all_bounds else "nats after a ≤ are"
+        lines.append(
+            f"{which} at most as shown: to fit everything again without it would take too long here"
         )
     return lines
 
@@ -250,6 +334,14 @@ def fit_problems(facts: FitFacts) -> list[str]:
         lines.append(
             "the fit did not converge: the search did not end, or its log-likelihood could gain up"
             f" to {facts.gap:.2g}"
+        )
+    bits = -facts.loglik / max(facts.n_windows, 1) / np.log(2)
+    # Worth saying from 5 nats on
+    if (bits - facts.sequence_bits) * facts.n_windows * np.log(2) > 5:
+        lines.append(
+            f"the sequences differ: frequencies of each sequence need {facts.sequence_bits:.4f}"
+            f" bits per symbol, these lags {bits:.4f}; with background='per_sequence' a lag must"
+            " say more"
         )
     if facts.n_windows < facts.n_symbols / 2:
         lines.append(

@@ -1,4 +1,6 @@
-"""The paper's assumptions (a) to (d) on a task, each with the value that the task has."""
+"""The paper's assumptions (a) to (d) on a task, each with the value that the task has; with
+several heads also (e), which is ours.
+"""
 
 from dataclasses import dataclass
 
@@ -12,7 +14,8 @@ class Assumption:
     Attributes
     ----------
     name : str
-        The letter of the assumption in the paper, "a" to "d".
+        The letter of the assumption in the paper, "a" to "d"; "e", which is ours, with several
+        heads.
     statement : str
         The condition that it states.
     measured : float
@@ -55,20 +58,37 @@ class Assumptions(dict[str, Assumption]):
         return "\n".join(str(assumption) for assumption in self.values())
 
 
-def check_assumptions(weights: Array, T: int, mu: Array, K_P: float, C: float) -> Assumptions:
+def check_assumptions(
+    weights: Array, T: int, mu: Array, K_P: float, C: float, singular_values: Array
+) -> Assumptions:
     """Check assumptions (a) to (d) on the task with these weights (Q, N), T, μ and K_P; ``C`` is
     the constant of (b).
+
+    With several heads the smallest singular value takes the place of K_P in (c): for one head,
+    σ² = ‖Q‖_μ² K_P. And (e) asks that no singular value is small beside the first.
     """
     Q, N = weights.shape
     q = weights[weights > 0]
     length = T / float(N * Q) ** 10
     condition = max(Q * q.max(), 1 / (Q * q.min()), N * mu.max(), 1 / (N * mu.min()))
     contrast = K_P / float(mu @ mu)
+    nontrivial = Assumption("c", "nontrivial: K_P / ‖μ‖² ≥ 1", contrast, contrast >= 1 - 1e-9)
+    heads = []
+    if (H := len(singular_values)) > 1:
+        smallest = float(singular_values[-1])
+        square_Q = float((weights**2).sum(axis=0) @ mu)
+        contrast = H * smallest**2 / (square_Q * float(mu @ mu))
+        nontrivial = Assumption(
+            "c", "nontrivial: H·σ_H² / (‖Q‖_μ²‖μ‖²) ≥ 1", contrast, contrast >= 1 - 1e-9
+        )
+        ratio = smallest / float(singular_values[0])
+        heads = [Assumption("e", "heads differ: σ_H / σ_1 ≥ 1/5", ratio, ratio >= 0.2)]
     long = f"long: T / (N·Q)^10 ≥ 1, that is T ≥ {T / length:.3g}"
     report = (
         Assumption("a", "Q-sparse: Q / T ≤ 1/2", Q / T, Q / T <= 0.5),
         Assumption("b", f"well-conditioned: C ≤ {C:g}", condition, condition <= C * (1 + 1e-9)),
-        Assumption("c", "nontrivial: K_P / ‖μ‖² ≥ 1", contrast, contrast >= 1 - 1e-9),
+        nontrivial,
         Assumption("d", long, length, length >= 1),
+        *heads,
     )
     return Assumptions({assumption.name: assumption for assumption in report})

@@ -41,6 +41,21 @@ def stationary(P: Array) -> Array:
     return mu
 
 
+def common_stationary(P: Array) -> Array:
+    """The stationary distribution that all heads' P_h (H, N, N) share, to 1e-9; that of the first
+    is returned.
+    """
+    mu = stationary(P[0])
+    errors = np.abs(P @ mu - mu).max(axis=1)
+    worst = int(np.argmax(errors))
+    if not errors[worst] <= 1e-9:
+        raise InputError(
+            f"P[{worst}] has another stationary distribution than P[0]: |P[{worst}]μ − μ| is "
+            f"{errors[worst]:.3g} for the μ of P[0]; all heads must share one"
+        )
+    return mu
+
+
 def _check_irreducible(P: Array) -> None:
     for graph, words in (
         (P > 0, "cannot be reached from token 0"),
@@ -210,6 +225,13 @@ def of_ensemble(ensemble: str, N: int, rng: np.random.Generator) -> Array:
     if N == 2:
         return np.array([[0.0, 1.0], [1.0, 0.0]])
     return random_transition(mu, CONTRAST, rng)
+
+
+def another(ensemble: str, mu: Array, rng: np.random.Generator) -> Array:
+    """A random P of an ensemble with a given stationary distribution μ, for a further head."""
+    if ensemble == "strong":
+        return random_transition(mu, CONTRAST, rng)
+    return sinkhorn(of_ensemble(ensemble, len(mu), rng) * mu, mu) / mu
 
 
 def near_uniform(rng: np.random.Generator, shape: tuple[int, int]) -> Array:

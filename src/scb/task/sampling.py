@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.arrays import Array
+from scb.geometry.heads import side_by_side
 from scb.inputs import InputError, boolean, integer, unmasked
 from scb.kernels.random import (
     ALL_BITS,
@@ -21,9 +22,6 @@ from scb.kernels.random import (
 from scb.task import Seed, Task, generator
 
 Tokens = NDArray[np.unsignedinteger[Any]]
-
-# Uniforms drawn at a time; the result does not depend on it
-_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,8 @@ def sample(task: Task, n: int, seed: Seed = 0, *, compiled: bool = False) -> Bat
     """Draw n independent samples of a task.
 
     For each sample, a context of T tokens and a last token k are drawn independently from μ, then a
-    position s from Q[:, k], and finally the label from P[:, x_s].
+    position s from Q[:, k], and finally the label from P[:, x_s]. With several heads, a head h and
+    a position s are drawn together from Q[:, :, k], and the label from P_h[:, x_s].
 
     Parameters
     ----------
@@ -141,25 +140,26 @@ def sample(task: Task, n: int, seed: Seed = 0, *, compiled: bool = False) -> Bat
     n = integer("n", n, low=0)
     compiled = boolean("compiled", compiled)
     rng = generator(seed)
-    last = _draw(task.mu, n, rng)
+    last = independent_tokens(task.mu, n, rng)
     if compiled:
         context = compiled_tokens(task, rng.integers(1 << 64, dtype=np.uint64), (n, task.T))
     else:
-        context = _draw(task.mu, n * task.T, rng).reshape(n, task.T)
+        context = independent_tokens(task.mu, n * task.T, rng).reshape(n, task.T)
     label = Labels(task)(context, last, rng.random(n), rng.random(n))
     return Batch(context, last, label.astype(token_dtype(task.N)))
 
 
 class Labels:
     """Draws the label of each sample, given its tokens: a position s ~ q^(k) for the last token k,
-    then a label o ~ P[:, x_s].
+    then a label o ~ P[:, x_s], with the P of the head that the position belongs to.
     """
 
     def __init__(self, task: Task) -> None:
         self._positions = task.positions
+        self._first = task.owners * task.N
         # (Q − 1, N): as many of these as a uniform number exceeds, so far is it
         self._q = closed_cumulative(task.weights)[:-1]
-        self._P = closed_cumulative(task.P)[:-1]  # (N − 1, N)
+        self._P = closed_cumulative(side_by_side(task.P))[:-1]  # (N − 1, H·N)
 
     def __call__(
         self, context: Tokens, last: Tokens, u_source: Array, u_label: Array
@@ -169,7 +169,7 @@ class Labels:
         """
         slot = (u_source >= self._q[:, last]).sum(axis=0)
         source = context[np.arange(len(last)), self._positions[slot, last]]
-        return (u_label >= self._P[:, source]).sum(axis=0)
+        return (u_label >= self._P[:, self._first[slot, last] + source]).sum(axis=0)
 
 
 def compiled_tokens(task: Task, key: np.uint64, shape: tuple[int, int]) -> Tokens:
@@ -209,10 +209,15 @@ def step_keys(seed: int, steps: range) -> NDArray[np.uint64]:
     >>> bool(step_keys(1, range(5))[3] == step_keys(1, range(3, 4))[0])
     True
     """
-    stream = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
     keys = np.empty(len(steps), np.uint64)
-    fill_words(stream, steps.start, ALL_BITS, keys)
+    fill_words(_stream_of(seed), steps.start, ALL_BITS, keys)
     return keys
+
+
+@lru_cache
+def _stream_of(seed: int) -> np.uint64:
+    """The key of the stream that a seed selects."""
+    return np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
 
 
 def generate(task: Task, length: int, seed: Seed = 0, *, n: int | None = None) -> Tokens:
@@ -264,21 +269,21 @@ def generate(task: Task, length: int, seed: Seed = 0, *, n: int | None = None) -
 def _sequence(task: Task, length: int, rng: np.random.Generator) -> Tokens:
     tokens = np.empty(length, dtype=token_dtype(task.N))
     start = min(length, task.T + 1)
-    tokens[:start] = _draw(task.mu, start, rng)
+    tokens[:start] = independent_tokens(task.mu, start, rng)
     if length > start:
-        q, P = closed_cumulative(task.weights), closed_cumulative(task.P)
+        q, P = closed_cumulative(task.weights), closed_cumulative(side_by_side(task.P))
         lags = task.T + 1 - task.positions
         u = rng.random((length - start, 2))
-        continue_lags(tokens, start, q, lags, P, np.zeros_like(lags), u)
+        continue_lags(tokens, start, q, lags, P, task.owners * task.N, u)
     return tokens
 
 
-def _draw(p: Array, n: int, rng: np.random.Generator) -> Tokens:
-    """n independent tokens with distribution p."""
+def independent_tokens(p: Array, n: int, rng: np.random.Generator, chunk: int = 1 << 20) -> Tokens:
+    """n independent tokens with distribution p; ``chunk`` uniforms are held at a time."""
     edges = closed_cumulative(p)[:-1]
     tokens = np.empty(n, dtype=token_dtype(len(p)))
-    for start in range(0, n, _CHUNK):
-        stop = min(n, start + _CHUNK)
+    for start in range(0, n, chunk):
+        stop = min(n, start + chunk)
         tokens[start:stop] = np.searchsorted(edges, rng.random(stop - start), side="right")
     return tokens
 

@@ -52,19 +52,38 @@ def pack(
 
 
 def transition_matrix(P: ArrayLike) -> Array:
-    """P as a square matrix of at least two columns, each a distribution, column-contiguous."""
-    array = _matrix("P", P)
-    if array.shape[0] != array.shape[1]:
-        raise InputError(f"P has shape {array.shape}: it must be square, (N, N)")
-    if array.shape[0] < 2:
-        raise InputError(f"P has N = {array.shape[0]} tokens: there must be at least 2")
-    return np.asfortranarray(distributions("P", array))
-
-
-def attention_entries(Q: Any, N: int) -> tuple[NDArray[Any], NDArray[Any], Array, int]:
-    """Rows, columns and values of the entries of Q (T, N) that are not 0, and T; Q may be dense or
-    a scipy sparse array.
+    """P as a square matrix of at least two columns, each a distribution, column-contiguous; with
+    several heads, one such matrix for each, (H, N, N).
     """
+    array = real_array("P", P)
+    if array.ndim == 3 and len(array) == 1:
+        array = array[0]
+    if array.ndim not in (2, 3):
+        raise InputError(f"P has shape {array.shape}: it must be a matrix, or one for each head")
+    N = array.shape[-1]
+    if array.size == 0 or array.shape[-2] != N:
+        raise InputError(f"P has shape {array.shape}: it must be square, (N, N) or (H, N, N)")
+    if N < 2:
+        raise InputError(f"P has N = {N} tokens: there must be at least 2")
+    if array.ndim == 2:
+        return np.asfortranarray(distributions("P", array))
+    return np.stack([distributions(f"P[{h}]", one) for h, one in enumerate(array)])
+
+
+def attention_entries(Q: Any, P: Array) -> tuple[NDArray[Any], NDArray[Any], Array, int]:
+    """Rows, columns and values of the entries of Q (T, N) that are not 0, and T; Q may be dense or
+    a scipy sparse array. With several heads Q is (H, T, N), and row t of head h is row h·T + t.
+    """
+    N = P.shape[-1]
+    H = len(P) if P.ndim == 3 else 1
+    if H > 1:
+        array = real_array("Q", Q)
+        if array.ndim != 3 or len(array) != H:
+            raise InputError(
+                f"Q has shape {array.shape}, but P has H = {H} heads: Q must be (H, T, N)"
+            )
+        rows, columns, values, height = attention_entries(array.reshape(-1, array.shape[-1]), P[0])
+        return rows, columns, values, height // H
     if hasattr(Q, "tocoo"):  # any scipy sparse array
         entries = Q.tocoo(copy=True)
         entries.sum_duplicates()
@@ -73,7 +92,11 @@ def attention_entries(Q: Any, N: int) -> tuple[NDArray[Any], NDArray[Any], Array
         columns = entries.col
         values = real_array("Q", entries.data)
     else:
-        dense = _matrix("Q", Q)
+        dense = real_array("Q", Q)
+        if dense.ndim == 3 and len(dense) == 1:
+            dense = dense[0]
+        if dense.ndim != 2:
+            raise InputError(f"Q has shape {dense.shape}: it must be a matrix")
         shape = dense.shape
         rows, columns = np.nonzero(dense)
         values = dense[rows, columns]
@@ -83,11 +106,13 @@ def attention_entries(Q: Any, N: int) -> tuple[NDArray[Any], NDArray[Any], Array
 
 
 def sparse_entries(
-    positions: ArrayLike, weights: ArrayLike, N: int, T: int
+    positions: ArrayLike, weights: ArrayLike, owners: ArrayLike | None, P: Array, T: int
 ) -> tuple[NDArray[Any], NDArray[Any], Array]:
-    """Rows, columns and values of the entries that ``positions`` and ``weights``, both (Q, N),
-    give; weights of 0 are none.
+    """Rows, columns and values of the entries that ``positions``, ``weights`` and ``owners``, all
+    (Q, N), give; weights of 0 are none. Row t of head h is row h·T + t.
     """
+    N = P.shape[-1]
+    H = len(P) if P.ndim == 3 else 1
     T = integer("T", T, low=1)
     positions = np.asarray(unmasked("positions", positions))
     weights = real_array("weights", weights)
@@ -103,6 +128,17 @@ def sparse_entries(
     outside = rows[(rows < 0) | (rows >= T)]
     if outside.size:
         raise InputError(f"positions holds {outside[0]}: it must lie in [0, T - 1] = [0, {T - 1}]")
+    if H > 1 or owners is not None:
+        owners = np.asarray(unmasked("owners", owners))
+        if owners.shape != positions.shape or not np.issubdtype(owners.dtype, np.integer):
+            raise InputError(
+                f"owners has shape {owners.shape} and dtype {owners.dtype}: with {H} heads it must "
+                f"hold the head of each position, as integers of shape {positions.shape}"
+            )
+        heads = owners[slot, columns]
+        if ((heads < 0) | (heads >= H)).any():
+            raise InputError(f"owners holds a head outside [0, {H - 1}]: P has {H} heads")
+        rows = rows + T * heads
     if len(set(zip(rows.tolist(), columns.tolist(), strict=True))) < rows.size:
         raise InputError("positions repeats a position within a column: each may occur once")
     return rows, columns, weights[slot, columns]
@@ -129,10 +165,3 @@ def distributions(name: str, array: Array) -> Array:
             f"column {worst} of {name} sums to {sums[worst]:.12g}: every column must sum to 1"
         )
     return array / np.where(np.abs(sums - 1) > 1e-14, sums, 1.0)
-
-
-def _matrix(name: str, value: ArrayLike) -> Array:
-    array = real_array(name, value)
-    if array.ndim != 2:
-        raise InputError(f"{name} has shape {array.shape}: it must be a matrix")
-    return array

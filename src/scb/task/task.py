@@ -1,5 +1,5 @@
 """The sparse contextual bigram: a transition matrix P, its stationary distribution μ, and a sparse
-attention Q.
+attention Q; with several heads, one P and one Q for each.
 """
 
 from functools import cached_property
@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from scb.arrays import Array
 from scb.geometry import centred_square, mu_inner
-from scb.inputs import file_path, number, one_of
+from scb.geometry.heads import product_singular_values, right_factor
+from scb.inputs import InputError, file_path, integer, number, one_of
 from scb.model import LinearTransformer
 from scb.task import chains
 from scb.task.assumptions import Assumptions, check_assumptions
@@ -26,7 +27,7 @@ from scb.task.sparse_columns import (
     transition_matrix,
 )
 
-_STORED = ("P", "positions", "weights", "T")
+_STORED = ("P", "positions", "weights", "T", "owners")
 Ensemble = Literal["strong", "dirichlet", "uniform", "softmax"]
 ENSEMBLES: tuple[Ensemble, ...] = get_args(Ensemble)
 """The distributions of a random P that ``Task.random`` knows."""
@@ -40,26 +41,34 @@ class Task:
     predicted, then has the distribution Σ_t Q[t, k]·P[:, x_t]. Invalid P or Q raise an
     ``InputError`` that says what is wrong.
 
+    With H heads there are matrices P_h with one stationary distribution and attentions Q_h that
+    together sum to 1 in every column: the last token chooses a head and a position, and the next
+    token has the distribution Σ_h Σ_t Q_h[t, k]·P_h[:, x_t].
+
     Parameters
     ----------
-    P : (N, N) array
+    P : (N, N) array, or (H, N, N) with several heads
         The transition matrix; column m is the distribution of the next token if the position
         attended to holds token m. It must be irreducible, so that its stationary distribution μ is
         unique and positive.
-    Q : (T, N) array or scipy sparse array
+    Q : (T, N) array or scipy sparse array, or (H, T, N) array with several heads
         The attention; column k is a distribution over the T positions, used when the last token is
-        k.
+        k. With several heads it is a distribution over all heads and positions.
 
     Attributes
     ----------
     P, mu : (N, N) and (N,) arrays
-        The transition matrix, and its stationary distribution: Pμ = μ.
+        The transition matrix, and its stationary distribution: Pμ = μ. With several heads P is
+        (H, N, N).
     T : int
         The number of positions in the context.
     positions, weights : (Q, N) arrays
         The sparse form of the attention: column k holds the positions with non-zero attention after
         last token k, in ascending order, and their weights. Columns with fewer positions than the
-        longest one are padded with weight 0 at position 0.
+        longest one are padded with weight 0 at position 0. With several heads, the positions of the
+        first head come first.
+    owners : (Q, N) array
+        The head of each of these positions; 0 if there is one head.
 
     Examples
     --------
@@ -80,6 +89,12 @@ class Task:
     >>> task.save("task.npz")
     >>> scb.Task.load("task.npz") == task
     True
+
+    Two heads, which share the two positions that every token attends to:
+
+    >>> task = scb.Task.random(3, 40, sparsity=2, heads=2)
+    >>> task.heads, task.P.shape, task.Q.shape, task.singular_values.round(2)
+    (2, (2, 3, 3), (2, 40, 3), array([0.36, 0.33]))
     """
 
     P: Array
@@ -87,18 +102,26 @@ class Task:
     T: int
     positions: NDArray[np.intp]
     weights: Array
+    owners: NDArray[np.intp]
 
     def __init__(self, P: ArrayLike, Q: Any) -> None:
         matrix = transition_matrix(P)
-        self._set(matrix, *attention_entries(Q, len(matrix)))
+        self._set(matrix, *attention_entries(Q, matrix))
 
     @classmethod
-    def sparse(cls, P: ArrayLike, positions: ArrayLike, weights: ArrayLike, T: int) -> "Task":
+    def sparse(
+        cls,
+        P: ArrayLike,
+        positions: ArrayLike,
+        weights: ArrayLike,
+        T: int,
+        owners: ArrayLike | None = None,
+    ) -> "Task":
         """Make a task from the positions and weights of a sparse attention, without a dense one.
 
         Parameters
         ----------
-        P : (N, N) array
+        P : (N, N) array, or (H, N, N) with several heads
             The transition matrix; every column is a distribution.
         positions : (Q, N) integer array
             Column k holds the positions, in 0 … T − 1, attended to after last token k. Within a
@@ -107,6 +130,8 @@ class Task:
             The attention weights at these positions; every column sums to 1.
         T : int
             The number of positions in the context.
+        owners : (Q, N) integer array, optional
+            With several heads, the head of each position, in 0 … H − 1.
 
         Returns
         -------
@@ -121,18 +146,19 @@ class Task:
         """
         matrix = transition_matrix(P)
         task = cls.__new__(cls)
-        task._set(matrix, *sparse_entries(positions, weights, len(matrix), T), T)
+        task._set(matrix, *sparse_entries(positions, weights, owners, matrix, T), T)
         return task
 
     def _set(
         self, P: Array, rows: NDArray[Any], columns: NDArray[Any], values: Array, T: int
     ) -> None:
-        self.positions, weights = pack(rows, columns, values, len(P))
-        self.weights = distributions("Q", weights)
+        rows, weights = pack(rows, columns, values, P.shape[-1])
+        self.owners, self.positions = rows // T, rows % T
+        self.weights = distributions("Q" if P.ndim == 2 else "Q, over all heads,", weights)
         self.P = P
-        self.mu = chains.stationary(P)
+        self.mu = chains.stationary(P) if P.ndim == 2 else chains.common_stationary(P)
         self.T = int(T)
-        for array in (self.P, self.mu, self.positions, self.weights):
+        for array in (self.P, self.mu, self.positions, self.weights, self.owners):
             array.setflags(write=False)
 
     @classmethod
@@ -145,6 +171,7 @@ class Task:
         *,
         ensemble: Ensemble = "strong",
         K_P: float | None = None,
+        heads: int = 1,
     ) -> "Task":
         """Draw a random P from one of four ensembles, and a random sparse Q.
 
@@ -171,6 +198,9 @@ class Task:
         K_P : float, optional
             The wanted K_P = ‖P − μ1ᵀ‖_μ², between 0 and 1 − ‖μ‖². P is moved towards μ1ᵀ to lower
             it, or towards the identity to raise it; μ stays the same. By default P is as drawn.
+        heads : int, default 1
+            The number of heads H. The P_h of further heads are drawn with the same μ, and the
+            N·sparsity positions are dealt to the heads at random, as evenly as can be.
 
         Returns
         -------
@@ -187,12 +217,28 @@ class Task:
         N, T, sparsity = checked_sizes(N, T, sparsity)
         one_of("ensemble", ensemble, ENSEMBLES)
         rng = generator(seed)
+        heads = integer("heads", heads, low=1)
+        if heads > min((N - 1) ** 2, N * sparsity):
+            raise InputError(
+                f"heads = {heads}: with N = {N} and sparsity = {sparsity} there can be at most "
+                f"min((N − 1)², N·sparsity) = {min((N - 1) ** 2, N * sparsity)}"
+            )
         P = chains.of_ensemble(ensemble, N, rng)
+        mu = None
         if K_P is not None:
-            P = chains.with_contrast(P, chains.stationary(P), number("K_P", K_P))
+            mu = chains.stationary(P)
+            P = chains.with_contrast(P, mu, number("K_P", K_P))
         columns = [rng.choice(T, size=sparsity, replace=False) for _ in range(N)]
         positions = np.stack(columns, axis=1)
-        return cls.sparse(P, positions, chains.near_uniform(rng, (sparsity, N)), T)
+        weights = chains.near_uniform(rng, (sparsity, N))
+        if heads == 1:
+            return cls.sparse(P, positions, weights, T)
+        mu = chains.stationary(P) if mu is None else mu
+        others = [chains.another(ensemble, mu, rng) for _ in range(heads - 1)]
+        if K_P is not None:
+            others = [chains.with_contrast(other, mu, K_P) for other in others]
+        owners = rng.permutation(np.arange(N * sparsity) % heads).reshape(sparsity, N)
+        return cls.sparse(np.stack([P, *others]), positions, weights, T, owners)
 
     def related(self, overlap: float, seed: Seed = 0) -> "Task":
         """Draw a task with the same μ and Q, and a P̂ that mixes P with an independent matrix.
@@ -221,17 +267,24 @@ class Task:
         0.3
         """
         overlap = number("overlap", overlap)
-        P_hat = chains.related_transition(self.P, self.mu, overlap, generator(seed))
-        return Task.sparse(P_hat, self.positions, self.weights, self.T)
+        rng = generator(seed)
+        matrices = self.P.reshape(self.heads, self.N, self.N)
+        P_hat = [chains.related_transition(P, self.mu, overlap, rng) for P in matrices]
+        return Task.sparse(np.stack(P_hat), self.positions, self.weights, self.T, self.owners)
 
     @property
     def N(self) -> int:
         """The number of tokens in the vocabulary."""
-        return self.P.shape[0]
+        return self.P.shape[-1]
+
+    @property
+    def heads(self) -> int:
+        """The number of heads, H."""
+        return 1 if self.P.ndim == 2 else len(self.P)
 
     @property
     def sparsity(self) -> int:
-        """The largest number of positions that a token attends to, the paper's Q."""
+        """The largest number of positions that a token attends to in all heads, the paper's Q."""
         return self.weights.shape[0]
 
     @property
@@ -241,39 +294,86 @@ class Task:
 
     @cached_property
     def K_P(self) -> float:
-        """How strongly the next token depends on its source: K_P = ‖P‖_μ² − ‖μ‖² = ‖P − μ1ᵀ‖_μ²."""
+        """How strongly the next token depends on its source: K_P = ‖P‖_μ² − ‖μ‖² = ‖P − μ1ᵀ‖_μ².
+
+        With several heads it is summed over them.
+        """
         return centred_square(self.P, self.mu)
 
     @cached_property
     def K_Q(self) -> float:
-        """How far the attention is from uniform: K_Q = ‖Q‖_μ² − 1/T = ‖Q − 11ᵀ/T‖_μ²."""
-        return mu_inner(self.weights, self.weights, self.mu) - 1 / self.T
+        """How far the attention is from uniform: K_Q = ‖Q‖_μ² − 1/T = ‖Q − 11ᵀ/T‖_μ².
+
+        With H heads, T is the number H·T of all places in a column.
+        """
+        return mu_inner(self.weights, self.weights, self.mu) - 1 / (self.heads * self.T)
+
+    @cached_property
+    def singular_values(self) -> Array:
+        """The singular values (H,), descending, of M = Σ_h vec(Q_h)·vec(P_h − μ1ᵀ)ᵀ in ⟨·, ·⟩_μ.
+
+        With one head there is one, ‖Q‖_μ √K_P. With several they take the place of K_P and K_Q:
+        training learns them one after another, in times proportional to 1/σ_i.
+        """
+        rows = self.positions + self.T * np.arange(self.N)
+        places, at = np.unique(rows, return_inverse=True)
+        left = np.zeros((places.size, self.heads))
+        scaled = self.weights * np.sqrt(self.mu)
+        np.add.at(left, (at.reshape(rows.shape), self.owners), scaled)
+        return product_singular_values(left, right_factor(self.P, self.mu))
 
     @property
     def support(self) -> list[NDArray[np.intp]]:
         """The positions that each token attends to: N ascending arrays (size,)."""
-        return [self.positions[self.weights[:, k] > 0, k] for k in range(self.N)]
+        return [np.unique(self.positions[self.weights[:, k] > 0, k]) for k in range(self.N)]
 
     @property
     def Q(self) -> Array:
-        """The attention as a dense, column-contiguous (T, N) array, built at each access."""
-        Q = np.zeros((self.T, self.N), order="F")
-        np.add.at(Q, (self.positions, np.arange(self.N)), self.weights)
-        return Q
+        """The attention as a dense, column-contiguous (T, N) array, built at each access.
+
+        With several heads it is (H, T, N).
+        """
+        Q = np.zeros((self.heads * self.T, self.N), order="F")
+        np.add.at(Q, (self.owners * self.T + self.positions, np.arange(self.N)), self.weights)
+        return Q if self.heads == 1 else Q.reshape(self.heads, self.T, self.N)
+
+    def on_support(self, A: Array) -> Array:
+        """Return the entries (Q, N) of an A with the shape of Q at its positions.
+
+        Parameters
+        ----------
+        A : (T, N) array, or (H, T, N) with several heads
+            Any array with the shape of Q.
+
+        Returns
+        -------
+        (Q, N) array
+
+        Examples
+        --------
+        >>> import scb
+        >>> task = scb.Task.random(3, 40, 2, seed=0, heads=2)
+        >>> bool((task.on_support(task.Q) == task.weights).all())
+        True
+        """
+        columns = np.arange(self.N)
+        if A.ndim == 2:
+            return A[self.positions, columns]
+        return A[self.owners, self.positions, columns]
 
     def inner_Q(self, A: Array) -> float:
         """Compute ⟨A, Q⟩_μ = Σ_k μ_k Σ_t A[t, k]·Q[t, k] in O(N·sparsity) operations.
 
         Parameters
         ----------
-        A : (T, N) array
-            Any matrix with the shape of Q.
+        A : (T, N) array, or (H, T, N) with several heads
+            Any array with the shape of Q.
 
         Returns
         -------
         float
         """
-        return mu_inner(A[self.positions, np.arange(self.N)], self.weights, self.mu)
+        return mu_inner(self.on_support(A), self.weights, self.mu)
 
     def model(self) -> LinearTransformer:
         """Make the linear transformer with V = P and A = Q, whose predictions are exact.
@@ -306,7 +406,7 @@ class Task:
         ['a', 'b', 'c']
         """
         C = number("C", C, low=0)
-        return check_assumptions(self.weights, self.T, self.mu, self.K_P, C)
+        return check_assumptions(self.weights, self.T, self.mu, self.K_P, C, self.singular_values)
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Save the task as a NumPy .npz file without pickles, with a digest that detects damage.
@@ -318,7 +418,8 @@ class Task:
         overwrite : bool, default False
             Whether to replace a file that is not a task, too.
         """
-        arrays = {name: np.asarray(getattr(self, name)) for name in _STORED}
+        names = _STORED if self.heads > 1 else _STORED[:-1]
+        arrays = {name: np.asarray(getattr(self, name)) for name in names}
         write_npz(file_path("path", path), arrays, overwrite)
 
     @classmethod
@@ -335,8 +436,8 @@ class Task:
         Task
         """
         with reading_npz(file_path("path", path)) as arrays:
-            P, positions, weights, T = (arrays[name] for name in _STORED)
-            return cls.sparse(P, positions, weights, T.item())
+            P, positions, weights, T = (arrays[name] for name in _STORED[:-1])
+            return cls.sparse(P, positions, weights, T.item(), arrays.get("owners"))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Task) and all(
@@ -347,4 +448,7 @@ class Task:
 
     def __repr__(self) -> str:
         sizes = f"N={self.N}, T={self.T}, sparsity={self.sparsity}"
+        if self.heads > 1:
+            values = ", ".join(f"{value:.3g}" for value in self.singular_values)
+            return f"Task({sizes}, heads={self.heads}, singular_values=[{values}])"
         return f"Task({sizes}, K_P={self.K_P:.3g}, K_Q={self.K_Q:.3g})"

@@ -1,11 +1,16 @@
-"""Appendix B: expected gradients, and the population loss. Tests check them against full
-enumeration.
+"""Appendix B: expected gradients, and the population loss, also of several heads. Tests check them
+against full enumeration.
 """
+
+from typing import Any
 
 import numpy as np
 
 from scb.arrays import Array
 from scb.geometry import mu_inner
+from scb.geometry.columns import column_sums, places
+from scb.geometry.heads import head_products, mixed, per_head
+from scb.geometry.products import row_dot
 from scb.task import Task
 
 
@@ -21,17 +26,20 @@ def expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
     |     − ⟨Q, A⟩_μ P diag(μ) − (Σ_k μ_k s_k − ⟨Q, A⟩_μ) μμᵀ
     | E∇_{a^(k)} l = μ_k [ (‖V‖_μ² − ‖Vμ‖²) a^(k) + (s_k‖Vμ‖² − μᵀVμ) 1 − (⟨V, P⟩_μ − μᵀVμ) q^(k) ]
 
+    With several heads, products of A, Q, V and P are those of two heads, and each gradient is the
+    sum of these terms over the other head; the numbers of heads of the task and of the model may
+    differ.
+
     Parameters
     ----------
     task : Task
         The task that defines the distribution of the samples.
-    V, A : (N, N) and (T, N) arrays
+    V, A : (N, N) and (T, N) arrays, or (H, N, N) and (H, T, N) with several heads
         The value matrix and the attention.
 
     Returns
     -------
-    gV : (N, N) array
-    gA : (T, N) array
+    gV, gA : arrays with the shapes of V and A
 
     Examples
     --------
@@ -41,6 +49,8 @@ def expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
     >>> bool(np.allclose(gV, 0)), bool(np.allclose(gA, 0))
     (True, True)
     """
+    if V.ndim == 3 or task.heads > 1:
+        return _Moments(task, V, A).gradients()
     P, mu = task.P, task.mu
     s = A.sum(axis=0)
     AA = mu_inner(A, A, mu)
@@ -108,17 +118,22 @@ def expected_preconditioned_gradients(task: Task, V: Array, A: Array) -> tuple[A
     | E∇̂_V l = ‖A‖_μ² (V − μ1ᵀ) − ⟨Q, A⟩_μ (P − μ1ᵀ)
     | E∇̂_A l = (‖V‖_μ² − ‖μ‖²)(A − 11ᵀ/T) − (⟨V, P⟩_μ − ‖μ‖²)(Q − 11ᵀ/T)
 
+    With several heads, Ṽ_h = V_h − μ1ᵀ and the task's P̃_g, all columns of A sum to 1 over all heads
+    together, and c removes the mean over all heads and positions:
+
+    | E∇̂_{V_h} l = Σ_g ⟨A_h, A_g⟩_μ Ṽ_g − Σ_g ⟨A_h, Q_g⟩_μ P̃_g
+    | E∇̂_{A_h} l = c[ Σ_g ⟨Ṽ_h, Ṽ_g⟩_μ A_g − Σ_g ⟨Ṽ_h, P̃_g⟩_μ Q_g ]
+
     Parameters
     ----------
     task : Task
         The task that defines the distribution of the samples.
-    V, A : (N, N) and (T, N) arrays
+    V, A : (N, N) and (T, N) arrays, or (H, N, N) and (H, T, N) with several heads
         The value matrix and the attention.
 
     Returns
     -------
-    gV : (N, N) array
-    gA : (T, N) array
+    gV, gA : arrays with the shapes of V and A
 
     Examples
     --------
@@ -133,6 +148,12 @@ def expected_preconditioned_gradients(task: Task, V: Array, A: Array) -> tuple[A
     (True, True)
     """
     P, mu, T = task.P, task.mu, task.T
+    if V.ndim == 3 or task.heads > 1:
+        U, W = V - mu[:, None], per_head(P) - mu[:, None]
+        Q = per_head(task.Q)
+        gV = mixed(U, head_products(A, A, mu)) - mixed(W, head_products(A, Q, mu))
+        gA = mixed(A, head_products(U, U, mu)) - mixed(Q, head_products(U, W, mu))
+        return gV, gA - column_sums(gA) / places(gA)
     mm = float(mu @ mu)
     gV = mu_inner(A, A, mu) * (V - mu[:, None]) - task.inner_Q(A) * (P - mu[:, None])
     gA = (mu_inner(V, V, mu) - mm) * (A - 1 / T) - (mu_inner(V, P, mu) - mm) * (task.Q - 1 / T)
@@ -165,10 +186,47 @@ def population_loss(task: Task, V: Array, A: Array) -> float:
     >>> round(expected, 3), round(task.model().loss(batch), 3)
     (0.206, 0.206)
     """
+    if V.ndim == 3 or task.heads > 1:
+        return _Moments(task, V, A).loss()
     return loss_by_moments(task, V, A.sum(axis=0), mu_inner(A, A, task.mu), task.inner_Q(A))
 
 
-def loss_by_moments(task: Task, V: Array, s: Array, AA: float, QA: float) -> float:
+class _Moments:
+    """Products of two heads of the model (H, H), and of one with one of the task (H, G)."""
+
+    def __init__(self, task: Task, V: Array, A: Array) -> None:
+        self.mu = mu = task.mu
+        self.V, self.A = V, A = per_head(V), per_head(A)
+        self.P, self.Q = P, Q = per_head(task.P), per_head(task.Q)
+        self.sums = A.sum(axis=1)  # (H, N)
+        self.AA = head_products(A, A, mu)
+        self.AQ = head_products(A, Q, mu)
+        self.VV = head_products(V, V, mu)
+        self.VP = head_products(V, P, mu)
+        self.mean = V @ mu  # (H, N)
+        self.means = self.mean @ self.mean.T
+        self.drift = self.mean @ mu  # (H,)
+        # E s_g s_h − ⟨A_g, A_h⟩_μ: pairs of different positions
+        self.apart = self.sums * mu @ self.sums.T - self.AA
+        # E s_h − Σ_g ⟨A_h, Q_g⟩_μ: positions other than the source
+        self.elsewhere = self.sums @ mu - self.AQ.sum(axis=1)  # (H,)
+
+    def gradients(self) -> tuple[Array, Array]:
+        """The expected gradients (H, N, N) and (H, T, N)."""
+        gV = mixed(self.V, self.AA) - mixed(self.P, self.AQ)
+        constant = self.apart @ self.mean - np.outer(self.elsewhere, self.mu)
+        gA = mixed(self.A, self.VV - self.means) - mixed(self.Q, self.VP - self.drift[:, None])
+        gA += (self.means @ self.sums - self.drift[:, None])[:, None, :]
+        return (gV + constant[:, :, None]) * self.mu, gA * self.mu
+
+    def loss(self) -> float:
+        """The expected loss."""
+        cross = (self.AQ * self.VP).sum() + self.elsewhere @ self.drift
+        square = (self.AA * self.VV + self.apart * self.means).sum()
+        return float(0.5 * (1 - 2 * cross + square))
+
+
+def loss_by_moments(task: Task, V: Array, s: Array, AA: Any, QA: Any) -> Any:
     """Compute the expected loss from V and a few moments of A.
 
     The formula is that of ``population_loss``.
@@ -178,7 +236,7 @@ def loss_by_moments(task: Task, V: Array, s: Array, AA: float, QA: float) -> flo
     task : Task
         The task that defines the distribution of the samples.
     V : (N, N) array
-        Any value matrix.
+        Any value matrix. A stack (…, N, N) of them, with the moments of as many A, gives an array.
     s : (N,) array
         The column sums of A.
     AA, QA : float
@@ -198,9 +256,10 @@ def loss_by_moments(task: Task, V: Array, s: Array, AA: float, QA: float) -> flo
     """
     mu = task.mu
     mean = V @ mu
-    cross = QA * mu_inner(V, task.P, mu) + (mu @ s - QA) * (mu @ mean)
-    square = AA * mu_inner(V, V, mu) + (mu @ s**2 - AA) * (mean @ mean)
-    return float(0.5 * (1 - 2 * cross + square))
+    cross = QA * mu_inner(V, task.P, mu) + (row_dot(s, mu) - QA) * row_dot(mean, mu)
+    square = AA * mu_inner(V, V, mu) + (row_dot(s**2, mu) - AA) * row_dot(mean, mean)
+    loss = 0.5 * (1 - 2 * cross + square)
+    return loss if loss.ndim else float(loss)
 
 
 def best_value(task: Task, A: Array) -> Array:

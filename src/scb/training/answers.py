@@ -54,10 +54,8 @@ def gradient(source: Callable[..., Any], returned: Any, V: Array, A: Array) -> G
     return returned
 
 
-def stopped(stop: Callable[..., Any] | None, V: Array, A: Array, mu: Array, stage: str) -> bool:
-    """Whether the condition of a stage, if it has one, ends it."""
-    if stop is None:
-        return False
+def stopped(stop: Callable[..., Any], V: Array, A: Array, mu: Array, stage: str) -> bool:
+    """Whether the condition of a stage ends it."""
     returned = stop(V, A, mu)
     if not isinstance(returned, bool | np.bool_):
         raise InputError(

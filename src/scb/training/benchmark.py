@@ -218,8 +218,8 @@ def compare(N: int, T: int, repeats: int, file: Path | None = None) -> dict[str,
             memory[name] = _read(name, process)
     finally:
         for process in processes.values():
-            process.kill()
-            process.wait()
+            with process:  # waits for its end and closes its pipes
+                process.kill()
     return {"N": N, "T": T, "ms": quiet, "busy_ms": busy, "mb": memory}
 
 

@@ -1,75 +1,230 @@
 """The engine on a GPU, which takes the samples that ``Fused`` takes on the processor."""
 
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
 import numpy as np
 
 from scb.arrays import Array
 from scb.kernels.cuda.device import Device, Gpu
 from scb.kernels.cuda.layout import FIXED
 from scb.kernels.cuda.step import DeviceSteps
+from scb.model import Gradient
 from scb.task import Task
 from scb.task.sampling import step_keys
-from scb.training.engine import Fused, Taken, hyperparameters
-from scb.training.sources.sampled import Fresh
+from scb.training.engine import Fused, Request, Taken, hyperparameters
 from scb.training.stages import Stage, State
 
+# Products of B and N² from which frozen steps are faster on the GPU
+_FROZEN = 1 << 20
+# Tokens of a step from which it does not pay to take it together with those of other runs
+_TOGETHER = 1 << 28
 
-class Cuda:
-    """Fresh samples of a task, drawn, differentiated and forgotten on a GPU; V and A come back at
-    the end of ``take``.
 
-    Token for token the samples are those of ``Fused``. Sums over positions and samples are rounded
-    otherwise (``kernels.cuda``), so that a step agrees with the processor's to about 1e-7; on one
-    kind of GPU it is the same to the last bit every time, however the batch is divided. Where A is
-    frozen, ``Fused`` takes the steps, which do not depend on T. Only large batches are drawn on the
-    GPU then: tokens at the positions where A is not 0, the same as in whole contexts
-    (``Composed``); all, if A is seldom 0.
+class OnGpu:
+    """The A (T, N) of a run on a GPU. NumPy's functions take it as an array, by copying it.
 
     Parameters
     ----------
+    steps, run : the runs that are on the device, and which of them this one is
+    columns : A there, (N, stride), which is never changed
+    threshold : from which on entries are kept in ``moments``
+    sums : ``moments``, if they are known
+    """
+
+    def __init__(
+        self,
+        steps: DeviceSteps,
+        run: int,
+        columns: Any,
+        threshold: float,
+        sums: tuple[Array, Array] | None = None,
+    ) -> None:
+        self._sums = sums
+        self._steps = steps
+        self._run = run
+        self._columns = columns
+        self._threshold = threshold
+        self.shape = (steps.T, steps.N)
+
+    @property
+    def there(self) -> Any:
+        """A (T, N) as an array of CuPy."""
+        return self._columns[:, : self.shape[0]].T
+
+    @property
+    def source(self) -> "FreshOnGpu":
+        """Fresh samples of the run's task, as a source of gradients that stay on the GPU."""
+        return FreshOnGpu(self._steps, self._run)
+
+    def like(self, there: Any) -> "OnGpu":
+        """Another A of the same run, made of an array (T, N) of CuPy."""
+        columns = self._columns.copy()
+        columns[:, : self.shape[0]] = there.T
+        return OnGpu(self._steps, self._run, columns, self._threshold)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """A copy of A here, made once."""
+        return self._here if dtype in (None, np.float64) else self._here.astype(dtype)
+
+    def __reduce__(self) -> tuple[Any, tuple[Array]]:
+        """Pickles and deep copies are arrays here."""
+        return np.asarray, (self._here,)
+
+    @cached_property
+    def _here(self) -> Array:
+        return self._steps.to_host(self._columns)
+
+    @property
+    def moments(self) -> tuple[Array, Array]:
+        """The sums that ``metrics.measure_all`` needs of A."""
+        if self._sums is None:
+            found = self._steps.moments([self._run], self._columns[None], [self._threshold])
+            self._sums = found[0][0], found[1][0]
+        return self._sums
+
+    def mass_standing_out(self, quantile: float, tiny: float) -> Array:
+        """The mass of each column that stands out of its noise, (N,)."""
+        return self._steps.mass_standing_out(self._columns[None], quantile, tiny)[0]
+
+
+class Cuda:
+    """Fresh samples of tasks of one shape, drawn, differentiated and forgotten on a GPU, where V
+    and A of each run stay.
+
+    Token for token the samples are those of ``Fused``. Sums over positions and samples are rounded
+    otherwise (``kernels.cuda``), so that a step agrees with the processor's to about 1e-7; on one
+    kind of GPU it is the same to the last bit every time, however the batch is divided and whatever
+    runs are beside it. Where A is frozen, ``Fused`` takes the steps, which do not depend on T. Only
+    large ones are taken on the GPU then: it draws tokens at the positions where A is not 0, the
+    same as in whole contexts (``Composed``); all, if A is seldom 0.
+
+    Parameters
+    ----------
+    tasks : one for each run
     device : where to run; the current GPU of CuPy unless given
     memory : bytes that a mini-batch may take; what is free unless given. A larger batch is divided
     into groups
     """
 
     def __init__(
-        self, task: Task, *, device: Device | None = None, memory: int | None = None
+        self, *tasks: Task, device: Device | None = None, memory: int | None = None
     ) -> None:
-        self.fresh = Fresh(task)
-        self._host = Fused(task)
+        self._host = [Fused(task) for task in tasks]
+        self._thresholds = [task.weight_threshold for task in tasks]
+        samplers = [host.fresh.sampler for host in self._host]
         self._steps = DeviceSteps(
-            Gpu() if device is None else device, self.fresh.sampler, task.T, memory=memory
+            Gpu() if device is None else device, samplers, tasks[0].T, memory=memory
         )
-        # The V and A handed out last, which the device still has
-        self._held: tuple[Array, Array] | None = None
+        # The V, A and stage that the device has of each run
+        self._held: dict[int, tuple[Array, Any]] = {}
+        self._stages: dict[int, tuple[Stage, Array]] = {}
 
     def take(
         self,
         V: Array,
-        A: Array,
+        A: Any,
         mu: Array,
         stage: Stage,
         seed: int,
         steps: range,
         state: State | None = None,
     ) -> Taken:
-        """Take ``steps`` of a stage from (V, A)."""
-        frozen = stage.rule == "proximal" and stage.eta_A == 0
-        if stage.rule not in ("proximal", "vanilla") or (frozen and stage.batch_size < FIXED.UNIT):
-            return self._host.take(V, A, mu, stage, seed, steps, state)
-        if len(steps) == 0:
-            return Taken(V, A, steps=0, loss=np.nan, samples=0)
-        if self._held is None or self._held[0] is not V or self._held[1] is not A:
-            self._steps.put(V, A)
-        keys = step_keys(seed, steps)
-        hyper = hyperparameters(stage, mu)
-        plain = stage.rule == "vanilla"
-        done, losses = self._steps.take(keys, hyper, plain=plain, frozen=frozen)
+        """Take ``steps`` of a stage from (V, A) of the first run."""
+        return self.take_together({0: Request(V, A, mu, stage, seed, steps, state)})[0]
+
+    def take_together(self, requests: Mapping[int, Request]) -> dict[int, Taken]:
+        """Take the steps that each run asks for, those with equal batches together."""
+        taken = {}
+        groups = defaultdict(list)
+        for run, asked in requests.items():
+            stage = asked.stage
+            frozen = stage.rule == "proximal" and stage.eta_A == 0
+            large = stage.batch_size >= min(FIXED.UNIT, _FROZEN // self._steps.N**2)
+            if stage.rule not in ("proximal", "vanilla") or (frozen and not large):
+                host = self._host[run].take(*asked._replace(A=np.asarray(asked.A)))
+                # An A that has not changed stays where it is
+                taken[run] = host._replace(A=asked.A) if frozen else host
+            elif len(asked.steps) == 0:
+                taken[run] = Taken(asked.V, asked.A, steps=0, loss=np.nan, samples=0)
+            else:
+                groups[stage.batch_size, len(asked.steps), frozen].append(run)
+        for (batch_size, steps, frozen), runs in groups.items():
+            most = max(1, _TOGETHER // (batch_size * self._steps.T))
+            for begin in range(0, len(runs), most):
+                some = {run: requests[run] for run in runs[begin : begin + most]}
+                taken |= self._take(some, batch_size, steps, frozen)
+        return taken
+
+    def _take(
+        self, requests: Mapping[int, Request], batch_size: int, steps: int, frozen: bool
+    ) -> dict[int, Taken]:
+        """Steps that runs take together."""
+        runs = list(requests)
+        for run, asked in requests.items():
+            self._put(run, asked)
+        keys = np.stack([step_keys(asked.seed, asked.steps) for asked in requests.values()], axis=1)
+        done, losses = self._steps.take(runs, keys, batch_size, frozen=frozen)
         # V and A are now beyond the limit: repeat the steps before.
-        if done < len(keys):
-            self._steps.put(V, A)
-            self._steps.take(keys[:done], hyper, plain=plain, frozen=frozen)
-        self._held = self._steps.get(None if not frozen else A)
-        tried = min(done + 1, len(keys))
-        return Taken(
-            *self._held, steps=done, loss=float(losses[tried - 1]), samples=tried * stage.batch_size
-        )
+        for place, run in enumerate(runs):
+            if done[place] < steps:
+                self._held.pop(run, None)
+                self._put(run, requests[run])
+                if done[place]:
+                    again = keys[: done[place], place, None]
+                    self._steps.take([run], again, batch_size, frozen=frozen)
+        Vs, As = self._handed_out(runs, [asked.A for asked in requests.values()], frozen)
+        taken = {}
+        for place, run in enumerate(runs):
+            self._held[run] = Vs[place], As[place]
+            tried = min(int(done[place]) + 1, steps)
+            loss = float(losses[tried - 1, place])
+            taken[run] = Taken(
+                *self._held[run], steps=int(done[place]), loss=loss, samples=tried * batch_size
+            )
+        return taken
+
+    def _put(self, run: int, asked: Request) -> None:
+        """Bring (V, A) and the step sizes of a run to the device, unless it has them."""
+        held = self._held.get(run)
+        if held is None or held[0] is not asked.V or held[1] is not asked.A:
+            A = asked.A.there if isinstance(asked.A, OnGpu) else asked.A
+            self._steps.put(run, asked.V, A)
+        stage = self._stages.get(run)
+        if stage is None or stage[0] is not asked.stage or stage[1] is not asked.mu:
+            self._stages[run] = asked.stage, asked.mu
+            hyper = hyperparameters(asked.stage, asked.mu)
+            self._steps.set_rates(run, hyper, plain=asked.stage.rule == "vanilla")
+
+    def _handed_out(
+        self, runs: Sequence[int], before: Sequence[Any], frozen: bool
+    ) -> tuple[Sequence[Array], Sequence[Any]]:
+        """V and A of the runs as they now are, with the sums that every evaluation needs."""
+        Vs = list(self._steps.values(runs))
+        if frozen:
+            return Vs, before
+        columns = self._steps.columns(runs)
+        thresholds = [self._thresholds[run] for run in runs]
+        moments, support = self._steps.moments(runs, columns, thresholds)
+        sums = list(zip(moments, support, strict=True))
+        parts = zip(runs, columns, thresholds, sums, strict=True)
+        return Vs, [OnGpu(self._steps, *part) for part in parts]
+
+
+class FreshOnGpu:
+    """Gradients of fresh samples like those of ``Fresh``, with the gradient in A on the GPU."""
+
+    def __init__(self, steps: DeviceSteps, run: int) -> None:
+        self._steps = steps
+        self._run = run
+
+    def __call__(self, V: Array, A: Any, batch_size: int, key: np.uint64) -> Gradient:
+        """Return the mean gradient over ``batch_size`` fresh samples."""
+        steps = self._steps
+        steps.put(self._run, V, A)
+        work = steps.differentiate([self._run], np.array([key]), batch_size)
+        losses, gV = map(steps.fetch, (work.losses[0], work.gV[0]))
+        gA = work.g[0, :, : steps.T].T / batch_size
+        return Gradient(float(losses.sum()) / batch_size, gV / batch_size, gA, batch_size)

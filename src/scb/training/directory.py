@@ -1,7 +1,7 @@
 """A run in a directory, as ``scb train`` keeps it: settings, task and last checkpoint."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from scb.folders import Folder
 from scb.task import Task
@@ -13,7 +13,33 @@ from scb.training.run import Run
 from scb.training.settings import FILE, TASK, TrainingSettings, load_run
 
 
-def prepared(settings: TrainingSettings) -> tuple[Task, Recipe, Any]:
+class PreparedRun(NamedTuple):
+    """A run that can be started; ``scb.training.directory.prepared`` returns it.
+
+    Attributes
+    ----------
+    settings : TrainingSettings
+        Everything that determines the run.
+    task, recipe : Task and Recipe
+        The task and the recipe of these settings.
+    source : callable or None
+        The source of gradients; None for fresh samples, which ``scb.train`` draws by itself.
+
+    Examples
+    --------
+    >>> from scb.training.directory import prepared
+    >>> from scb.training.settings import TrainingSettings
+    >>> prepared(TrainingSettings(T=50, source="population")).source.task.T
+    50
+    """
+
+    settings: TrainingSettings
+    task: Task
+    recipe: Recipe
+    source: Any
+
+
+def prepared(settings: TrainingSettings) -> PreparedRun:
     """Build what a run needs, and check that its device can be used.
 
     Parameters
@@ -23,26 +49,26 @@ def prepared(settings: TrainingSettings) -> tuple[Task, Recipe, Any]:
 
     Returns
     -------
-    tuple of Task, Recipe and source
-        The source is None for fresh samples, which ``scb.train`` draws by itself.
+    PreparedRun
+        The settings with their task, recipe and source.
 
     Examples
     --------
     >>> from scb.training.directory import prepared
     >>> from scb.training.settings import TrainingSettings
-    >>> task, recipe, source = prepared(TrainingSettings(T=50, recipe="paper"))
-    >>> task.T, recipe.name, source
+    >>> run = prepared(TrainingSettings(T=50, recipe="paper"))
+    >>> run.task.T, run.recipe.name, run.source
     (50, 'paper', None)
     """
     task, recipe = settings.build()
     source = settings.build_source(task)
     choose_engine(task, recipe, settings.device, source)
-    return task, recipe, source
+    return PreparedRun(settings, task, recipe, source)
 
 
 def train_in(
     folder: Folder,
-    settings: TrainingSettings,
+    asked: PreparedRun,
     resume: bool = False,
     callbacks: Sequence[Callable[[Run], None]] = (),
     judge_samples: int | None = None,
@@ -53,8 +79,8 @@ def train_in(
     ----------
     folder : Folder
         The folder, opened for writing.
-    settings : TrainingSettings
-        Everything that determines the run.
+    asked : PreparedRun
+        The run, as ``prepared`` makes it of settings.
     resume : bool, default False
         Whether to go on with the run in the folder; otherwise it is replaced.
     callbacks : list of callable
@@ -70,15 +96,15 @@ def train_in(
     --------
     >>> from pathlib import Path
     >>> from scb.folders import opened
-    >>> from scb.training.directory import train_in
+    >>> from scb.training.directory import prepared, train_in
     >>> from scb.training.settings import TrainingSettings, load_run
     >>> settings = TrainingSettings(T=50, recipe="paper", options={"steps": 5})
     >>> with opened(Path("run"), "training") as folder:
-    ...     run = train_in(folder, settings)
+    ...     run = train_in(folder, prepared(settings))
     >>> load_run(Path("run"))[1] == settings
     True
     """
-    task, recipe, source = prepared(settings)
+    settings, task, recipe, source = asked
     about = {"every": settings.every, "source": source, "device": settings.device}
     if resume and (folder.path / RUN).exists():
         load_run(folder.path)  # refuses files that do not belong together

@@ -14,7 +14,8 @@ from scb.arrays import Array
 from scb.geometry import projector_row
 from scb.inputs import InputError, shown
 from scb.kernels.step.batch import Frozen, FrozenDraws, LabelSampler, frozen_gradient
-from scb.kernels.step.fused import Hyperparameters, fused_steps
+from scb.kernels.step.fused import Hyperparameters, fused_steps, step_memory
+from scb.kernels.step.share import Memory
 from scb.model import LinearTransformer, OneLayerTransformer
 from scb.task import Task
 from scb.task.sampling import step_keys
@@ -40,6 +41,18 @@ class Taken(NamedTuple):
     loss: float  # of the last mini-batch
     samples: int
     state: State = NO_STATE  # what a stateful rule remembers after the steps
+
+
+class Request(NamedTuple):
+    """The steps that a run asks an engine for: the arguments of ``Engine.take``."""
+
+    V: Array
+    A: Array
+    mu: Array
+    stage: Stage
+    seed: int
+    steps: range
+    state: State | None = None
 
 
 class Engine(Protocol):
@@ -187,6 +200,8 @@ class Fused:
         self._buffers = Buffers((task.T, task.N))
         # The A that was frozen last, and its columns
         self._frozen: tuple[Array, Frozen] | None = None
+        # The stage that was stepped last, with μ, its hyperparameters and the memory of its steps
+        self._stage: tuple[Stage, Array, Hyperparameters, Memory] | None = None
 
     def take(
         self,
@@ -207,15 +222,18 @@ class Fused:
     def _steps(
         self, V: Array, A: Array, mu: Array, stage: Stage, keys: NDArray[np.uint64]
     ) -> Taken:
-        hyper = hyperparameters(stage, mu)
+        if self._stage is None or self._stage[0] is not stage or self._stage[1] is not mu:
+            memory = step_memory(self.fresh.sampler, stage.batch_size, self.task.T)
+            self._stage = stage, mu, hyperparameters(stage, mu), memory
+        hyper, memory = self._stage[2:]
         new_V = np.array(V, np.float64, order="C")
         new_A = self._buffers.copy(A)
-        done, loss = fused_steps(keys, self.fresh.sampler, hyper, new_V, new_A)
+        done, loss = fused_steps(keys, self.fresh.sampler, hyper, new_V, new_A, memory)
         # V and A are now beyond the limit: repeat the steps before.
         if done < len(keys):
             new_V[:] = V
             new_A[:] = A
-            fused_steps(keys[:done], self.fresh.sampler, hyper, new_V, new_A)
+            fused_steps(keys[:done], self.fresh.sampler, hyper, new_V, new_A, memory)
         return Taken(new_V, new_A, done, loss, min(done + 1, len(keys)) * stage.batch_size)
 
     def _frozen_steps(

@@ -45,11 +45,8 @@ def _add(digest: Any, value: Any) -> None:
         _text(digest, "array", value.dtype.str, value.shape)
         digest.update(np.ascontiguousarray(values).tobytes())
     elif isinstance(value, Task):
-        _members(
-            digest,
-            "Task",
-            {"T": value.T, "P": value.P, "positions": value.positions, "weights": value.weights},
-        )
+        names = ("T", "P", "positions", "weights", *(("owners",) if value.heads > 1 else ()))
+        _members(digest, "Task", {name: getattr(value, name) for name in names})
     elif isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
         _text(digest, value.__module__, value.__qualname__)
         _function(digest, value)

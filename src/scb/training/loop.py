@@ -9,7 +9,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from scb import metrics
 from scb.arrays import Array
 from scb.folders import Folder, opened
 from scb.inputs import InputError, InputTypeError, coerced, file_path, integer, one_of, shown
@@ -17,11 +16,13 @@ from scb.kernels.compiler import plain_interrupts
 from scb.model import LinearTransformer
 from scb.task import Task
 from scb.training.answers import functions, rounded
-from scb.training.engine import Composed, Engine, Fused, step_keys
+from scb.training.cuda import Cuda, OnGpu
+from scb.training.engine import Composed, Engine, Fused, Request, Taken, step_keys
+from scb.training.evaluations import Evaluations
 from scb.training.fingerprint import fingerprints
 from scb.training.recipes.recipe import Recipe
-from scb.training.roundings import ResolveSign, Rounding
-from scb.training.run import COLUMNS, FILE, Run
+from scb.training.roundings import ON_GPU, ResolveSign, Rounding
+from scb.training.run import FILE, Run
 from scb.training.sources import GradientSource
 from scb.training.sources.sampled import Dataset, Fresh
 from scb.training.verdict import GOOD, HELD_OUT, HeldOut
@@ -120,33 +121,44 @@ def train(
     if judge_samples is not None:
         judge_samples = integer("judge_samples", judge_samples, low=2)
     callbacks = functions("callbacks", callbacks)
-    _check_kinds(task, recipe, source, device)
+    check_kinds(task, recipe, source, device)
     recipe.check_fits(task)
     made = made_by(task, recipe, seed, every=every, source=source, start=start, device=device)
     engine = choose_engine(task, recipe, device, source)
+    evaluations = Evaluations(task)
     with _opened(checkpoint, resume=resume, overwrite=overwrite, lock=lock) as folder:
         run = _resumed(folder, made) if resume else None
         if run is None:
-            run = _first(task, recipe, seed, start, made)
+            run = first(recipe, seed, start, made)
+            if start is None:
+                evaluations.note(run, batch_loss=np.nan)
             if folder is not None:
                 # A run that is replaced must not be mistaken for this one.
                 folder.file(FILE).unlink(missing_ok=True)
         saved = run.step
         while not run.finished:
-            run, batch_loss = advance(run, recipe, engine, every)
+            run, request = asked(run, recipe, every)
+            taken = engine.take(*request)
+            run = advanced(run, recipe, request.steps, taken)
             if run.finished:
                 run = judged(task, run, recipe, source, judge, judge_samples)
-            if run.step % every == 0 or run.finished or run.stage_step == 0:
-                run = evaluate(task, run, batch_loss)
-                for callback in callbacks:
-                    callback(run)
-                if folder is not None and (run.step >= saved + checkpoint_every or run.finished):
-                    run.save(folder.file(FILE).parent, overwrite=True)
-                    saved = run.step
-    return run
+            if not (run.step % every == 0 or run.finished or run.stage_step == 0):
+                continue
+            evaluations.note(run, taken.loss)
+            if run.finished:
+                run = replace(run, parameters=np.asarray(run.parameters))
+            due = run.finished or run.step >= saved + checkpoint_every
+            if callbacks or (folder is not None and due):
+                run = evaluations.written(run)
+            for callback in callbacks:
+                callback(run)
+            if folder is not None and due:
+                run.save(folder.file(FILE).parent, overwrite=True)
+                saved = run.step
+    return evaluations.written(run)
 
 
-def _check_kinds(task: Any, recipe: Any, source: Any, device: Any) -> None:
+def check_kinds(task: Any, recipe: Any, source: Any, device: Any) -> None:
     """Raise an InputError unless these are what ``train`` takes."""
     one_of("device", device, get_args(Device))
     for name, value, kind in (("task", task, Task), ("recipe", recipe, Recipe)):
@@ -207,7 +219,7 @@ def _resumed(folder: Folder | None, made: dict[str, str]) -> Run | None:
     return run
 
 
-def _first(task: Task, recipe: Recipe, seed: int, start: Run | None, made: dict[str, str]) -> Run:
+def first(recipe: Recipe, seed: int, start: Run | None, made: dict[str, str]) -> Run:
     """The run before its first step."""
     if start is not None:
         over = start.diverged is not None or start.stage >= len(recipe.stages)
@@ -219,7 +231,7 @@ def _first(task: Task, recipe: Recipe, seed: int, start: Run | None, made: dict[
         "seed": seed,
         "samples": recipe.samples,
     }
-    return evaluate(task, Run(V, A, **facts, made_by=made), batch_loss=np.nan)
+    return Run(V, A, **facts, made_by=made)
 
 
 def choose_engine(
@@ -227,11 +239,7 @@ def choose_engine(
 ) -> Engine:
     """The fastest engine for these. Raises an InputError if the device cannot be used."""
     if source is None and recipe.transformer is LinearTransformer:
-        if device == "cpu":
-            return Fused(task)
-        from scb.training.cuda import Cuda
-
-        return Cuda(task)
+        return Fused(task) if device == "cpu" else Cuda(task)
     if device != "cpu":
         raise InputError(
             f"device = {device!r} trains the linear transformer on fresh samples: "
@@ -240,55 +248,65 @@ def choose_engine(
     return Composed(Fresh(task) if source is None else source, recipe.transformer)
 
 
-def advance(run: Run, recipe: Recipe, engine: Engine, every: int) -> tuple[Run, float]:
-    """Take the steps up to the next evaluation, end of a stage or check of its ``stop``. Returns
-    the run after them, and the loss of the last mini-batch.
+def asked(run: Run, recipe: Recipe, every: int) -> tuple[Run, Request]:
+    """The steps of a run up to its next evaluation, end of a stage or check of its ``stop``, and
+    the run before them.
     """
     stage = recipe.stages[run.stage]
-    V, A, mu = run.V, run.parameters, recipe.mu  # (N, N), (T, N), (N,)
     if run.stage_step == 0:
-        V, A, mirrored = _rounded(V, A, mu, stage.enter, stage.name)
-        run = replace(run, mirrored=run.step) if mirrored else run
+        run = _rounded(run, recipe.mu, stage.enter, stage.name)
     ahead = min(every - run.step % every, stage.ahead(run.stage_step))
-    steps = range(run.step, run.step + ahead)
-    state = run.state if run.stage_step else None
-    taken = engine.take(V, A, mu, stage.at(run.stage_step), run.seed, steps, state)
-    V, A = taken.V, taken.A
-    diverged = taken.steps < ahead
+    return run, Request(
+        run.V,
+        run.parameters,
+        recipe.mu,
+        stage.at(run.stage_step),
+        run.seed,
+        range(run.step, run.step + ahead),
+        run.state if run.stage_step else None,
+    )
+
+
+def advanced(run: Run, recipe: Recipe, steps: range, taken: Taken) -> Run:
+    """The run after the steps that it has taken of those that it asked for."""
+    stage = recipe.stages[run.stage]
+    diverged = taken.steps < len(steps)
     # A step that diverges counts, although (V, A) is the point before it.
     tried = taken.steps + diverged
     run = replace(
         run,
+        V=taken.V,
+        parameters=taken.A,
         step=run.step + tried,
         stage_step=run.stage_step + tried,
         samples=run.samples + taken.samples,
         state=dict(taken.state),
     )
     if diverged:
-        run = replace(run, diverged=run.step, finished=True)
-    elif stage.over(run.stage_step, V, A, mu):
-        V, A, mirrored = _rounded(V, A, mu, stage.leave, stage.name)
-        run = replace(
-            run,
-            mirrored=run.step if mirrored else run.mirrored,
-            stage=run.stage + 1,
-            stage_step=0,
-            state={},
-            finished=run.stage + 1 == len(recipe.stages),
-        )
-    return replace(run, V=V, parameters=A), taken.loss
+        return replace(run, diverged=run.step, finished=True)
+    if not stage.over(run.stage_step, run.V, run.parameters, recipe.mu):
+        return run
+    last = run.stage + 1 == len(recipe.stages)
+    run = _rounded(run, recipe.mu, stage.leave, stage.name)
+    return replace(run, stage=run.stage + 1, stage_step=0, state={}, finished=last)
 
 
-def _rounded(
-    V: Array, A: Array, mu: Array, roundings: Sequence[Rounding], stage: str
-) -> tuple[Array, Array, bool]:
-    """(V, A) after these roundings, and whether one of them took the mirror image."""
-    mirrored = False
+def _rounded(run: Run, mu: Array, roundings: Sequence[Rounding], stage: str) -> Run:
+    """The run after these roundings of its (V, A). It is noted if one takes the mirror image."""
     for rounding in roundings:
-        before = A
-        V, A = rounded(rounding, V, A, mu, stage)
-        mirrored |= isinstance(rounding, ResolveSign) and not np.array_equal(A, before)
-    return V, A, mirrored
+        A = run.parameters
+        if isinstance(A, OnGpu) and isinstance(rounding, ON_GPU):
+            V, there = rounding(run.V, A.there, mu)
+            mirrored = isinstance(rounding, ResolveSign) and V is not run.V
+            run = replace(run, V=V, parameters=A.like(there))
+        else:
+            A = np.asarray(A)
+            V, rounded_A = rounded(rounding, run.V, A, mu, stage)
+            mirrored = isinstance(rounding, ResolveSign) and not np.array_equal(A, rounded_A)
+            run = replace(run, V=V, parameters=rounded_A)
+        if mirrored:
+            run = replace(run, mirrored=run.step)
+    return run
 
 
 def judged(
@@ -305,7 +323,7 @@ def judged(
     if source is None or isinstance(source, Dataset):
         source = Fresh(task)
     if judge is None:  # a judge takes a few copies of A
-        judge = run.parameters.size <= 10_000_000
+        judge = np.prod(run.parameters.shape) <= 10_000_000
     samples = 0
     if run.diverged is not None:
         word = f"diverged at step {run.diverged}: smaller step sizes or larger batches are needed"
@@ -314,7 +332,11 @@ def judged(
         if judge_samples is not None:
             check = replace(check, batch_size=-(-judge_samples // 2))
         keys = step_keys(run.seed, range(HELD_OUT, HELD_OUT + 2))
-        word, _, _, samples = check(run.V, run.A, recipe.mu, source, keys)
+        A = run.attention
+        if isinstance(A, OnGpu):
+            source = A.source
+            A = A.there
+        word, _, _, samples = check(run.V, A, recipe.mu, source, keys)
     else:
         return run
     if recipe.check is None:
@@ -322,13 +344,3 @@ def judged(
     elif word != GOOD:
         warnings.warn(f"the run of recipe {run.recipe!r} has failed. {word}", stacklevel=3)
     return replace(run, verdict=word, samples=run.samples + samples)
-
-
-def evaluate(task: Task, run: Run, batch_loss: float) -> Run:
-    """Append one row to the history."""
-    between_stages = run.stage_step == 0 and run.step > 0
-    # The history counts stages from 1. A row between two of them belongs to the one that has ended.
-    stage = run.stage if between_stages else run.stage + 1
-    row = {"step": run.step, "stage": stage, "samples": run.samples, "batch_loss": batch_loss}
-    row |= metrics.measure(task, run.V, run.A)
-    return replace(run, history={name: np.append(run.history[name], row[name]) for name in COLUMNS})

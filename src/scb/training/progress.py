@@ -34,6 +34,8 @@ class ProgressBar:
     >>> recipe = scb.recipes.paper(task, steps=(20, 20, 0))
     >>> bar = scb.ProgressBar(recipe.steps)
     >>> run = scb.train(task, recipe, callbacks=[bar])
+    >>> bar.begun
+    True
     """
 
     def __init__(self, steps: int) -> None:
@@ -41,6 +43,11 @@ class ProgressBar:
         self._begun: tuple[int, float] | None = None  # step and time of the first call
         self._shown = -_PAUSE
         self._output: Any = None  # what a notebook shows
+
+    @property
+    def begun(self) -> bool:
+        """Whether the run has taken a step since the bar was made."""
+        return self._begun is not None
 
     def __call__(self, run: Run) -> None:
         """Show where the run stands."""

@@ -19,6 +19,11 @@ from scb.geometry import threshold_normalize, threshold_project
 from scb.theory.gaussian import noise_quantile
 from scb.training.collapsed import Collapsed
 
+# Positions of a column by which its noise is measured at every check of a signal
+SAMPLE = 2048
+# What is added to a threshold: where there is no noise, rounding stands out of nothing
+TINY = 1e-12
+
 # (V, A, μ) → (V, A), on entering or leaving a stage
 Rounding = Callable[[Array, Array, Array], tuple[Array, Array]]
 # (V, A, μ) → whether a stage may end early
@@ -187,9 +192,10 @@ def skewness(A: Array) -> Array:
     skew = np.zeros(A.shape[1])
     for k in range(A.shape[1]):  # a column at a time, to save memory
         centred = A[:, k] - A[:, k].mean()
-        scale = np.sqrt(np.square(centred).mean())
+        scale = np.sqrt(float(np.square(centred).mean()))
         if scale > 1e-14:
-            skew[k] = (centred**3).mean() / scale**3
+            # A product: powers take ten times as long
+            skew[k] = float((centred * np.square(centred)).mean()) / scale**3
     return skew
 
 
@@ -202,27 +208,64 @@ def resolve_sign(V: Array, A: Array, mu: Array) -> tuple[Array, Array, bool]:
     return *mirror(V, A, mu), True
 
 
-def noise_threshold(A: Array, false_positions: float = 0.01) -> Array:
-    """Return the threshold (N,) above which an entry of a column of A − 11ᵀ/T is unlikely to be
-    noise.
+def sampled(A: Array) -> Array:
+    """The entries of each column at ``SAMPLE`` positions, spread evenly, (N, n); all if T is not
+    larger.
+    """
+    T = A.shape[0]
+    n = min(T, SAMPLE)
+    return A.T[:, np.arange(n) * T // n]
+
+
+def spread_about(entries: Array, centre: Array | float) -> Array:
+    """The standard deviation (N,) of noise about its centre, from the entries (N, n): 1.4826 times
+    their median distance.
+    """
+    return 1.4826 * np.median(np.abs(entries - centre), axis=1)
+
+
+def noise_of(entries: Array) -> tuple[Array, Array]:
+    """Return the median of the entries (N, n) of each column, and the standard deviation of its
+    noise, (N,) each.
 
     Most entries of a column are pure noise, so that 1.4826 times their median absolute deviation
-    estimates its standard deviation. On average, ``false_positions`` of N·T Gaussian entries exceed
-    the threshold.
+    estimates its standard deviation. The relative standard error of the estimate from n Gaussian
+    entries is 1.17/√n: 2.6 % from the 2,048 that are ``sampled`` where the noise is measured again
+    and again. What is decided once takes all of A.
     """
-    spread = 1.4826 * np.median(np.abs(A - np.median(A, axis=0)), axis=0)
-    return spread * noise_quantile(A.size, false_positions) + 1e-12
+    centre = np.median(entries, axis=1)
+    return centre, spread_about(entries, centre[:, None])
+
+
+def noise_threshold(A: Array, false_positions: float = 0.01) -> Array:
+    """Return the threshold (N,) above which an entry of a column of A − 11ᵀ/T is unlikely to be
+    noise, as ``noise_of`` measures it from all entries.
+
+    On average, ``false_positions`` of N·T Gaussian entries exceed the threshold.
+    """
+    return noise_of(A.T)[1] * noise_quantile(A.size, false_positions) + TINY
 
 
 def standing_out(A: Array, mu: Array) -> float:
     """Estimate α_A without knowing the truth: the μ-weighted mean, over columns, of the mass that
-    stands out of the noise.
+    stands out of the noise. An A on a GPU is asked for that mass.
     """
-    centred = A - np.median(A, axis=0)
-    mass = np.where(np.abs(centred) > noise_threshold(A), centred, 0.0).sum(axis=0)
+    # Import lazily: Numba is slow to load.
+    from scb.kernels.step.lazy_columns import mass_beyond
+
+    quantile = noise_quantile(A.shape[0] * A.shape[1])
+    if isinstance(A, np.ndarray):
+        centre, spread = noise_of(sampled(A))
+        mass = mass_beyond(np.asfortranarray(A), centre, spread * quantile + TINY)
+    else:
+        mass = A.mass_standing_out(quantile, TINY)
     return float(mu @ mass)
 
 
 def estimated_signal(A: Array, mu: Array) -> float:
     """Estimate |α_A|, which is the same for (V, A) and its mirror image."""
     return abs(standing_out(A, mu))
+
+
+# These work on arrays of CuPy as they do on those of NumPy.
+ON_GPU = (ResolveSign, ThresholdProject, ThresholdNormalize)

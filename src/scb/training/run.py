@@ -35,7 +35,8 @@ class Run:
         The value matrix.
     parameters : (T, N) array
         The parameters of the attention: the attention A itself, or its logits for a softmax
-        transformer.
+        transformer. In a callback of a run on a GPU they lie there, and ``numpy.asarray`` copies
+        them.
     recipe : str
         The name of the recipe.
     transformer : type
@@ -118,9 +119,16 @@ class Run:
         return self.model.attention
 
     @property
+    def attention(self) -> Array:
+        """The attention (T, N) where it lies: an array, or on a GPU while the run is trained
+        there.
+        """
+        return self.parameters if self.transformer is LinearTransformer else self.A
+
+    @property
     def model(self) -> OneLayerTransformer:
         """The transformer with the current parameters."""
-        return self.transformer(self.V, self.parameters)
+        return self.transformer(self.V, np.asarray(self.parameters))
 
     def summary(self) -> RunSummary:
         """Summarise the run: the last evaluation of each stage, and the verdict.
@@ -214,7 +222,7 @@ class Run:
         facts: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
         facts["versions"] = versions()
         facts["softmax"] = facts.pop("transformer") is SoftmaxTransformer
-        arrays: dict[str, Array] = {name: facts.pop(name) for name in ("V", "parameters")}
+        arrays = {name: np.asarray(facts.pop(name)) for name in ("V", "parameters")}
         for part in ("history", "state"):
             arrays |= {f"{part}.{n}": np.asarray(x, float) for n, x in facts.pop(part).items()}
         # A state is laid out again as it was, so that sums over it give the same bits.

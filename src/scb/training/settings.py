@@ -274,10 +274,11 @@ def load_run(directory: Path) -> tuple[Run, TrainingSettings]:
     --------
     >>> from pathlib import Path
     >>> from scb.folders import opened
-    >>> from scb.training.directory import train_in
+    >>> from scb.training.directory import prepared, train_in
     >>> from scb.training.settings import TrainingSettings, load_run
+    >>> short = prepared(TrainingSettings(T=50, recipe="paper", options={"steps": 5}))
     >>> with opened(Path("run"), "training") as folder:
-    ...     _ = train_in(folder, TrainingSettings(T=50, recipe="paper", options={"steps": 5}))
+    ...     _ = train_in(folder, short)
     >>> run, settings = load_run(Path("run"))
     >>> run.step, settings.T
     (15, 50)

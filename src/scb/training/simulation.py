@@ -8,7 +8,7 @@ survivors of the threshold) otherwise.
 import numpy as np
 
 from scb.arrays import Array
-from scb.geometry.lines import root
+from scb.geometry.products import root
 from scb.inputs import InputError
 from scb.model import LinearTransformer
 from scb.task import Task

@@ -12,7 +12,7 @@ from scb.geometry import Projector, centred_square, project, projector_row
 from scb.inputs import integer, number, one_of
 from scb.theory.gaussian import residual_variance
 from scb.training.answers import functions, stopped
-from scb.training.roundings import Rounding, Stop
+from scb.training.roundings import Rounding, SignalAbove, Stop
 from scb.training.schedules import MeasuredNoise, tabulated
 from scb.training.updates import precondition_A, precondition_V, soft_threshold
 
@@ -237,9 +237,11 @@ class Stage:
         -------
         bool
         """
-        return step >= self.steps or (
-            step % self.check_every == 0 and stopped(self.stop, V, A, mu, self.name)
-        )
+        if step >= self.steps or self.stop is None or step % self.check_every:
+            return step >= self.steps
+        if not isinstance(self.stop, SignalAbove):
+            A = np.asarray(A)  # which may be on a GPU
+        return stopped(self.stop, V, A, mu, self.name)
 
 
 def proximal_step(

@@ -1,13 +1,14 @@
 """Initial points of a run."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from scb.arrays import Array
-from scb.geometry import Projection, population_projection
+from scb.geometry import Projection, keep_mu, mu_norm, population_projection, trivial_V
 from scb.geometry.lines import projection_by_norms, signal_V
-from scb.task import Task
+from scb.task import Seed, Task, generator
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class UniformAttention:
 
     Attributes
     ----------
-    V : (N, N) array
+    V : (N, N) array, or (H, N, N) with several heads
         The value matrix.
     T : int
         The number of positions.
@@ -79,8 +80,13 @@ class UniformAttention:
 
     @property
     def A(self) -> Array:
-        """The uniform attention 11ᵀ/T as a read-only (T, N) view of one number."""
-        return np.broadcast_to(1 / self.T, (self.T, len(self.V)))
+        """The uniform attention 11ᵀ/T as a read-only (T, N) view of one number.
+
+        With H heads it is 1/(H·T) everywhere, (H, T, N).
+        """
+        *heads, N, _ = self.V.shape
+        places = math.prod(heads) * self.T
+        return np.broadcast_to(1 / places, (*heads, self.T, N))
 
     def projection(self, task: Task) -> Projection:
         """Return the signal and error of V; those of A are 0.
@@ -96,3 +102,40 @@ class UniformAttention:
         """
         alpha, _, delta = signal_V(task, self.V)
         return projection_by_norms(task, alpha, delta, K_A=0.0, K_AQ=0.0)
+
+
+def random_start(
+    mu: Array, T: int, heads: int, seed: Seed = 0, size: float = 0.01
+) -> UniformAttention:
+    """Make a start with uniform attention and a small random V in each head, so that heads differ.
+
+    Parameters
+    ----------
+    mu : (N,) array
+        The stationary distribution.
+    T : int
+        The number of positions.
+    heads : int
+        The number of heads H.
+    seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
+        The source of randomness.
+    size : float, default 0.01
+        The norm ‖V_h − μ1ᵀ‖_μ of each head; 0 gives equal heads.
+
+    Returns
+    -------
+    UniformAttention
+        The start, with V_h μ = μ and 1ᵀV_h = 1ᵀ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.training.starts import random_start
+    >>> start = random_start(np.array([0.5, 0.3, 0.2]), T=40, heads=2)
+    >>> start.V.shape, start.A.shape, float(start.A[0, 0, 0])
+    ((2, 3, 3), (2, 40, 3), 0.0125)
+    """
+    G = generator(seed).normal(size=(heads, len(mu), len(mu)))
+    G = keep_mu(G - G.mean(axis=1, keepdims=True), mu, "mu")
+    norms = np.array([mu_norm(one, mu) for one in G])
+    return UniformAttention(trivial_V(mu) + size * G / norms[:, None, None], T)

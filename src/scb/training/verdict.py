@@ -22,13 +22,14 @@ from numpy.typing import NDArray
 
 from scb.arrays import Array
 from scb.geometry import centred_square, mu_inner, mu_norm, threshold_normalize
-from scb.geometry.lines import root
+from scb.geometry.products import root
 from scb.theory.gaussian import noise_quantile, residual_variance
-from scb.training.roundings import noise_threshold, standing_out
+from scb.training.roundings import TINY, noise_of, sampled, spread_about
 from scb.training.sources import GradientSource
 from scb.training.updates import precondition_A, precondition_V
 
 GOOD = "learned"
+UNDECIDED = "undecided"
 TOLERANCE = 0.05
 """The largest ‖V − P‖_μ and ‖A − Q‖_μ that count as learned."""
 # No run takes this many steps, so that their keys give samples that it was not trained on.
@@ -101,7 +102,7 @@ def _fault(f: Findings, tolerance: float) -> str:
     if worst.beyond(tolerance) or f.share > 2:
         return f"too noisy: {name} is about {worst}, more than {tolerance:g}"
     return (
-        f"undecided: {name} is about {worst}, and the held-out samples are too few to tell that"
+        f"{UNDECIDED}: {name} is about {worst}, and the held-out samples are too few to tell that"
         f" from {tolerance:g}: give more judge_samples"
     )
 
@@ -187,20 +188,24 @@ class HeldOut:
     ) -> Judgement:
         """Judge (V, A) by the gradients that ``source`` returns for two keys."""
         one, two = (source(V, A, self.batch_size, key) for key in keys)
-        square_A = mu_inner(A, A, mu)
+        there = np.asarray(mu, like=A)  # beside A, which may be an array of CuPy
+        square_A = mu_inner(A, A, there)
         K_V = centred_square(V, mu)
         steps_V = [precondition_V(g.V, mu, "mu") / square_A for g in (one, two)]
         dist_V = _distance(steps_V[0], steps_V[1], mu, (len(mu) - 1) ** 2)
         dist_A = dist_A_star = Distance(np.inf)
         if K_V > 1e-12:
-            estimates = [A - precondition_A(g.A, mu) / K_V for g in (one, two)]
+            estimates = [A - precondition_A(g.A, there) / K_V for g in (one, two)]
             scale = root(self.K_P / K_V)
-            dist_A = self._distance_A(A, estimates, scale, mu)
+            dist_A = self._distance_A(A, estimates, scale, there)
             dist_A_star = self._distance_A(
-                threshold_normalize(A, 1 / (6 * self.sparsity)), estimates, scale, mu
+                threshold_normalize(A, 1 / (6 * self.sparsity)), estimates, scale, there
             )
         # If the noise cannot be measured, the distances must do.
-        signal = standing_out(A, mu) if self._is_sparse(A) else 1.0
+        signal = 1.0
+        if self._is_sparse(A):
+            centred, stands_out = _standing_out(A)
+            signal = float(there @ np.where(stands_out, centred, 0.0).sum(axis=0))
         verdict = verdict_on(
             Findings(K_V / self.K_P, signal, dist_V, dist_A, dist_A_star), self.tolerance
         )
@@ -221,12 +226,12 @@ class HeldOut:
         looked at.
         """
         T = len(A)
-        there = np.ones(A.shape, dtype=bool)
+        there = np.ones_like(A, dtype=bool)
         if self._is_sparse(A):
             apart = estimates[0] - A
-            spread = 1.4826 * np.median(np.abs(apart), axis=0)
-            there = np.abs(A - np.median(A, axis=0)) > noise_threshold(A)
-            there |= np.abs(apart) > spread * noise_quantile(A.size) + 1e-12
+            spread = spread_about(sampled(apart), 0.0)
+            there = _standing_out(A)[1]
+            there |= np.abs(apart) > spread * noise_quantile(A.size) + TINY
         found = [(estimate - (1 - scale) / T) / scale for estimate in estimates]
         errors = [np.where(there, A - one, 0.0) for one in found]
         seen = _distance(errors[0], errors[1], mu, max(int(there.sum()), 1))
@@ -235,6 +240,13 @@ class HeldOut:
         elsewhere = mu_norm(np.where(there, 0.0, A), mu)
         value = sqrt(seen.value**2 + hidden.value**2 + elsewhere**2)
         return Distance(value, float(np.hypot(seen.error, hidden.error)))
+
+
+def _standing_out(A: Array) -> tuple[Array, Array]:
+    """A less the median of each column, and whether that stands out of the noise, (T, N) each."""
+    centre, spread = noise_of(sampled(A))
+    centred = A - centre
+    return centred, np.abs(centred) > spread * noise_quantile(A.size) + TINY
 
 
 def _distance(one: Array, two: Array, mu: Array, dimensions: int) -> Distance:

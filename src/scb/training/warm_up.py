@@ -7,6 +7,7 @@ from scb.task import Task
 from scb.task.sampling import generate, sample
 from scb.training.loop import train
 from scb.training.recipes.algorithm1 import paper
+from scb.training.roundings import estimated_signal
 
 SECONDS = {"sampling": 0.6, "training": 25.0, "mixture": 3.6}
 """Families of kernels, and how long each takes to compile on one core."""
@@ -40,6 +41,7 @@ def compile_kernels(family: str, N: int = 3) -> bool:
         generate(task, 60)
     elif family == "training":
         train(task, paper(task, steps=(2, 2, 2)))
+        estimated_signal(task.Q, task.mu)
     else:
         recover(sample(task, 200), N=N)
         recover(generate(Task.random(3, 5, 2), 300), max_lag=5)

@@ -3,14 +3,13 @@
 // A block has a segment of samples (blockIdx.y), all of one column and at most PIECE, and a range of positions (blockIdx.x); a
 // thread has a batch of 16 positions and their sums in registers:
 //
-//     batch     0        1        2      …  THREADS−1 │ THREADS …                of every sample
-//     thread    0        1        2      …  THREADS−1 │ 0       …                a block has THREADS batches
+//     batch     0        1        2      …  threads−1 │ threads …                of every sample
+//     thread    0        1        2      …  threads−1 │ 0       …                a block has as many batches as threads
 //
 // Scores of STAGE samples at a time pass through shared memory. Every position adds one number per sample, in the order of the samples,
 // whatever the sizes are. partial (segments, stride) takes the sums.
 #include "stream.cuh"
 
-constexpr int THREADS = GRADIENT_THREADS;
 constexpr int AHEAD = BYTES ? 4 : 2;  // samples whose tokens are on their way from memory together
 
 struct alignas(16) Sums {
@@ -26,14 +25,19 @@ __device__ inline void add_scores(const Batch& batch, const float* u, Sums& sums
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
-    gradient(int first, int batches, const int* segments, const Token* tokens, const float* scores, int stride, float* partial) {
+extern "C" __global__ void __launch_bounds__(GRADIENT_THREADS)
+    gradient(int first, int samples, int batches, const int* segments, const Token* tokens, const float* scores, int stride,
+             float* partial) {
     SHARED_POOL(pool);
+    segments += (size_t)blockIdx.z * 2 * gridDim.y;
+    tokens += (size_t)blockIdx.z * samples * 16 * batches;
+    scores += (size_t)blockIdx.z * samples * TOKENS;
+    partial += (size_t)blockIdx.z * gridDim.y * stride;
     int begin = segments[2 * blockIdx.y];
     int end = segments[2 * blockIdx.y + 1];
     if (begin == end) return;
     float* staged = (float*)pool;
-    int b = blockIdx.x * THREADS + threadIdx.x;
+    int b = blockIdx.x * blockDim.x + threadIdx.x;
     bool used = b < batches;
     const Batch* mine = (const Batch*)tokens + b;
     Sums sums;
@@ -42,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         int size = min(STAGE, end - staging);
         __syncthreads();
         const float* rows = scores + (size_t)(staging - first) * TOKENS;
-        for (int p = threadIdx.x; p < size * TOKENS; p += THREADS) staged[p] = rows[p];
+        for (int p = threadIdx.x; p < size * TOKENS; p += blockDim.x) staged[p] = rows[p];
         __syncthreads();
         if (!used) continue;
         const Batch* row = mine + (size_t)(staging - first) * batches;
@@ -59,12 +63,16 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     ((Sums*)(partial + (size_t)blockIdx.y * stride))[b] = sums;
 }
 
-// g (TOKENS, stride) += the parts of each column's segments, in their order. blockIdx.y is the column.
-extern "C" __global__ void add_segments(const int* columns, const float* partial, int stride, double* g) {
+// g (TOKENS, stride) += the parts of each column's segments, in their order; without what was there if these are of the ``first``
+// group. There are ``most`` parts for each run. blockIdx.y is the column.
+extern "C" __global__ void add_segments(int first, int most, const int* columns, const float* partial, int stride, double* g) {
     int t = blockIdx.x * blockDim.x + threadIdx.x;
     int k = blockIdx.y;
-    if (t >= stride || columns[k] == columns[k + 1]) return;
-    double s = g[(size_t)k * stride + t];
+    columns += (size_t)blockIdx.z * (TOKENS + 1);
+    partial += (size_t)blockIdx.z * most * stride;
+    g += (size_t)blockIdx.z * TOKENS * stride;
+    if (t >= stride || (!first && columns[k] == columns[k + 1])) return;
+    double s = first ? 0.0 : g[(size_t)k * stride + t];
 #pragma unroll 8
     for (int segment = columns[k]; segment < columns[k + 1]; ++segment) s += partial[(size_t)segment * stride + t];
     g[(size_t)k * stride + t] = s;

@@ -20,12 +20,13 @@ class Division(NamedTuple):
     MATRIX: int = 64  # tokens above which a library multiplies by V
     MOST: int = 4095  # tokens that an entry of the table can name
     UNIT: int = 8192  # samples; groups of a batch are multiples of it
-    CHUNK: int = 1024  # samples whose part of gV is one sum
+    CHUNK: int = 256  # samples whose part of gV is one sum
     PIECE: int = 256  # samples whose part of g is one sum of 32-bit numbers
     TILE: int = 32  # samples of a chunk that are in shared memory together
     SCORE_THREADS: int = 256
     ROW_THREADS: int = 64  # for one row of a matrix with a column for each token
     UPDATE_THREADS: int = 1024
+    SAMPLE: int = 2048  # positions of a column by which its noise is measured
 
 
 FIXED = Division()
@@ -105,12 +106,14 @@ class DeviceSampler:
     mask: int
 
 
-def device_sampler(sampler: TokenSampler) -> DeviceSampler:
-    """A distribution with the table of 16-bit entries that ``stream.cuh`` explains."""
+def device_sampler(sampler: TokenSampler, largest_shift: int = 3) -> DeviceSampler:
+    """A distribution with the table of 16-bit entries that ``stream.cuh`` explains, with cells
+    of up to 2^``largest_shift`` numbers.
+    """
     whole = sampler.whole.astype(np.int64)
     if len(whole) + 1 > FIXED.MOST or not len(whole):
         raise InputError(f"N = {len(whole) + 1}: on a GPU there must be 2 to {FIXED.MOST:,} tokens")
-    for shift in (3, 0):
+    for shift in (largest_shift, 0):
         cells = np.arange(0, 65536, 1 << shift)
         below = np.searchsorted(whole, cells)
         inside = np.searchsorted(whole, cells + (1 << shift)) - below

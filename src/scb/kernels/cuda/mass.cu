@@ -34,10 +34,17 @@ __device__ inline void write_tile(const Batch* tile, int first_row, int samples,
 
 #if TOKENS <= FEW
 // A thread has a sample and sums Σ a_t [w_t > m_j] in registers. totals[k] = Σ_t W[k][t].
-extern "C" __global__ void add_mass(u64 key, int batch_size, int first, int samples, int batches, int range, const int* W, int stride,
-                                    const int* totals, const int* lasts, const u16* whole, const u64* fraction, const u16* table,
-                                    int* mass, Token* tokens) {
+extern "C" __global__ void add_mass(const u64* keys, const int* at, const int* runs, int batch_size, int first, int samples,
+                                    int batches, int range, const int* W, int stride, const int* totals, const int* lasts,
+                                    const u16* whole, const u64* fraction, const u16* table, int* mass, Token* tokens) {
     SHARED_POOL(pool);
+    u64 key = key_of(keys, at);
+    Distribution distribution = distribution_of(runs[blockIdx.z], whole, fraction, table);
+    W += (size_t)blockIdx.z * TOKENS * stride;
+    totals += (size_t)blockIdx.z * TOKENS;
+    lasts += (size_t)blockIdx.z * samples;
+    mass += (size_t)blockIdx.z * samples * TOKENS;
+    tokens += (size_t)blockIdx.z * samples * 16 * batches;
     int lane = threadIdx.x % 32;
     Batch* tile = (Batch*)pool + (threadIdx.x - lane) * 4;
     int i = blockIdx.x * MASS_THREADS + threadIdx.x;
@@ -48,7 +55,7 @@ extern "C" __global__ void add_mass(u64 key, int batch_size, int first, int samp
     u32 m[THRESHOLDS];
     int above[THRESHOLDS];
     for (int j = 0; j < THRESHOLDS; ++j) {
-        m[j] = whole[j];
+        m[j] = distribution.whole[j];
         above[j] = 0;
     }
     int b = blockIdx.y * range;
@@ -82,7 +89,7 @@ extern "C" __global__ void add_mass(u64 key, int batch_size, int first, int samp
             for (int t = 16 * b; t < 16 * b + 16; ++t) {
                 u32 w = sixteen_bits(random_word(stream, t / 4) & MASK, t % 4);
                 for (int j = 0; j < THRESHOLDS; ++j) {
-                    if (w == m[j] && random_word(stream, FRACTIONS + t) >> 11 >= fraction[j]) {
+                    if (w == m[j] && random_word(stream, FRACTIONS + t) >> 11 >= distribution.fraction[j]) {
                         above[j] += a[t];
                         ++((Token*)kept)[t % 16];
                     }
@@ -100,11 +107,19 @@ extern "C" __global__ void add_mass(u64 key, int batch_size, int first, int samp
 #elif TOKENS <= SOME
 // A thread has a sample and a histogram of its own, histogram[token][thread], so that no bank of shared
 // memory is shared and nothing is atomic.
-extern "C" __global__ void add_mass(u64 key, int batch_size, int first, int samples, int batches, int range, const int* W, int stride,
-                                     const int* totals, const int* lasts, const u16* whole, const u64* fraction, const u16* table,
-                                     int* mass, Token* tokens) {
+extern "C" __global__ void add_mass(const u64* keys, const int* at, const int* runs, int batch_size, int first, int samples,
+                                    int batches, int range, const int* W, int stride, const int* totals, const int* lasts,
+                                    const u16* whole, const u64* fraction, const u16* table, int* mass, Token* tokens) {
     SHARED_POOL(pool);
-    const u16* cells = load_table(table, pool);
+    u64 key = key_of(keys, at);
+    Distribution distribution = distribution_of(runs[blockIdx.z], whole, fraction, table);
+    W += (size_t)blockIdx.z * TOKENS * stride;
+    totals += (size_t)blockIdx.z * TOKENS;
+    lasts += (size_t)blockIdx.z * samples;
+    mass += (size_t)blockIdx.z * samples * TOKENS;
+    tokens += (size_t)blockIdx.z * samples * 16 * batches;
+    const u16* cells = load_table(distribution.table, pool);
+    distribution.table = cells;
     int lane = threadIdx.x % 32;
     Batch* tile = (Batch*)(pool + TABLE_BYTES) + (threadIdx.x - lane) * 4;
     int* histogram = (int*)(pool + TABLE_BYTES + MASS_THREADS * 4 * sizeof(Batch)) + threadIdx.x;
@@ -112,7 +127,6 @@ extern "C" __global__ void add_mass(u64 key, int batch_size, int first, int samp
     __syncthreads();
     int i = blockIdx.x * MASS_THREADS + threadIdx.x;
     bool used = i < samples;  // others go along, since a warp writes together
-    Distribution distribution = {whole, fraction, cells};
     const int* a = W + (size_t)lasts[used ? i : 0] * stride;
     u64 stream = sample_key(key, batch_size, first + i);
     int b = blockIdx.y * range;
@@ -153,11 +167,19 @@ extern "C" __global__ void add_mass(u64 key, int batch_size, int first, int samp
 #else
 // The 32 threads of a warp have a sample, and one histogram to which they add atomically.
 // Batches are a multiple of 32 here, a round, and ranges one of four rounds. Word 32q + lane of a round is a thread's q-th.
-extern "C" __global__ void add_mass(u64 key, int batch_size, int first, int samples, int batches, int range, const int* W, int stride,
-                                     const int* totals, const int* lasts, const u16* whole, const u64* fraction, const u16* table,
-                                     int* mass, Token* tokens) {
+extern "C" __global__ void add_mass(const u64* keys, const int* at, const int* runs, int batch_size, int first, int samples,
+                                    int batches, int range, const int* W, int stride, const int* totals, const int* lasts,
+                                    const u16* whole, const u64* fraction, const u16* table, int* mass, Token* tokens) {
     SHARED_POOL(pool);
-    const u16* cells = load_table(table, pool);
+    u64 key = key_of(keys, at);
+    Distribution distribution = distribution_of(runs[blockIdx.z], whole, fraction, table);
+    W += (size_t)blockIdx.z * TOKENS * stride;
+    totals += (size_t)blockIdx.z * TOKENS;
+    lasts += (size_t)blockIdx.z * samples;
+    mass += (size_t)blockIdx.z * samples * TOKENS;
+    tokens += (size_t)blockIdx.z * samples * 16 * batches;
+    const u16* cells = load_table(distribution.table, pool);
+    distribution.table = cells;
     int warp = threadIdx.x / 32;
     int lane = threadIdx.x % 32;
     int* histogram = (int*)(pool + TABLE_BYTES) + warp * TOKENS;
@@ -165,7 +187,6 @@ extern "C" __global__ void add_mass(u64 key, int batch_size, int first, int samp
     __syncthreads();
     int i = blockIdx.x * (MASS_THREADS / 32) + warp;
     bool used = i < samples;
-    Distribution distribution = {whole, fraction, cells};
     const int* a = W + (size_t)lasts[used ? i : 0] * stride;
     Token* mine = tokens + (size_t)i * (16 * batches);
     u64 stream = sample_key(key, batch_size, first + i);
@@ -212,11 +233,16 @@ extern "C" __global__ void add_mass(u64 key, int batch_size, int first, int samp
 #endif
 
 // Where A is 0 but at a few positions, those of column k being positions[starts[k]] … positions[starts[k + 1] − 1]: only the tokens
-// there are drawn, the same as in the whole context. A thread has a sample.
-extern "C" __global__ void add_active_mass(u64 key, int batch_size, int first, int samples, const int* W, int stride,
-                                           const int* lasts, const int* starts, const int* positions, const u16* whole,
-                                           const u64* fraction, const u16* table, int* mass) {
-    Distribution distribution = {whole, fraction, table};
+// there are drawn, the same as in the whole context. A thread has a sample. The positions of all runs stand in one array.
+extern "C" __global__ void add_active_mass(const u64* keys, const int* at, const int* runs, int batch_size, int first, int samples,
+                                           const int* W, int stride, const int* lasts, const int* starts, const int* positions,
+                                           const u16* whole, const u64* fraction, const u16* table, int* mass) {
+    u64 key = key_of(keys, at);
+    Distribution distribution = distribution_of(runs[blockIdx.z], whole, fraction, table);
+    W += (size_t)blockIdx.z * TOKENS * stride;
+    lasts += (size_t)blockIdx.z * samples;
+    starts += (size_t)blockIdx.z * TOKENS;
+    mass += (size_t)blockIdx.z * samples * TOKENS;
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= samples) return;
     int k = lasts[i];

@@ -7,3 +7,4 @@
 #include "scores.cu"
 #include "gradient.cu"
 #include "update.cu"
+#include "measure.cu"

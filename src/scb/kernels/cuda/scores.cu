@@ -13,10 +13,19 @@ constexpr int ROW = 4 * FOURS + 1;
 constexpr int OWN = (FOURS * TOKENS + SCORE_THREADS - 1) / SCORE_THREADS;  // times four entries of gV a thread
 
 // scale[k] is what one unit of the mass of column k is worth. partial (chunks, TOKENS, TOKENS) are parts of gV.
-extern "C" __global__ void differentiate(int samples, const int* mass, const double* scale, const int* lasts, const int* labels,
-                                         const double* V, float* scores, double* losses, double* partial) {
+extern "C" __global__ void differentiate(const int* runs, int batch_size, int first, int samples, const int* mass,
+                                         const double* scale, const int* lasts, const int* labels, const double* V, float* scores,
+                                         double* losses, double* partial) {
 #if TOKENS <= MATRIX
     SHARED_POOL(pool);
+    mass += (size_t)blockIdx.z * samples * TOKENS;
+    scale += (size_t)blockIdx.z * TOKENS;
+    lasts += (size_t)blockIdx.z * samples;
+    labels += (size_t)blockIdx.z * samples;
+    V += (size_t)runs[blockIdx.z] * TOKENS * TOKENS;
+    scores += (size_t)blockIdx.z * samples * TOKENS;
+    losses += (size_t)blockIdx.z * batch_size + first;
+    partial += (size_t)blockIdx.z * gridDim.x * TOKENS * TOKENS;
     double* v = (double*)pool;
     double* xa = v + TOKENS * ROW;
     double* r = xa + TILE * ROW;
@@ -85,11 +94,13 @@ extern "C" __global__ void differentiate(int samples, const int* mass, const dou
 #endif
 }
 
-// gV (TOKENS, TOKENS) += partial[0] + partial[1] + …, in this order.
-extern "C" __global__ void add_chunks(int chunks, const double* partial, double* gV) {
+// gV (TOKENS, TOKENS) += partial[0] + partial[1] + …, in this order; without what was there if these are the ``first``.
+extern "C" __global__ void add_chunks(int first, int chunks, const double* partial, double* gV) {
     int p = blockIdx.x * blockDim.x + threadIdx.x;
     if (p >= TOKENS * TOKENS) return;
-    double s = gV[p];
+    partial += (size_t)blockIdx.z * chunks * TOKENS * TOKENS;
+    gV += (size_t)blockIdx.z * TOKENS * TOKENS;
+    double s = first ? 0.0 : gV[p];
     for (int c = 0; c < chunks; ++c) s += partial[(size_t)c * TOKENS * TOKENS + p];
     gV[p] = s;
 }

@@ -55,6 +55,16 @@ struct Distribution {
     const u16* table;     // (CELLS,)
 };
 
+// Runs side by side. blockIdx.z counts the runs that take a step together, and runs[blockIdx.z] is the place of such a run among
+// all that are on the device: what belongs to a run (V, A, its task, its step sizes) lies there. What a step only works with has the
+// place blockIdx.z.
+__device__ inline Distribution distribution_of(int run, const u16* whole, const u64* fraction, const u16* table) {
+    return {whole + (size_t)run * THRESHOLDS, fraction + (size_t)run * THRESHOLDS, table + (size_t)run * CELLS};
+}
+
+// The key of this run's step: keys (steps, runs of this step), at[0] the number of the step.
+__device__ inline u64 key_of(const u64* keys, const int* at) { return keys[(size_t)at[0] * gridDim.z + blockIdx.z]; }
+
 __device__ inline u64 hash(u64 z) {
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;

@@ -1,32 +1,11 @@
 // The step on V and A from summed gradients, and A in fixed point. A and g are (TOKENS, stride): column k of the paper is a row.
-//
-// Sums are those of one block: THREADS strided parts, then a tree.
-#include "stream.cuh"
+#include "block.cuh"
 
-constexpr int BLOCK = UPDATE_THREADS;
-
-// The sum over the block, for all threads. ``parts`` (BLOCK,) is shared memory.
-__device__ inline double block_sum(double value, double* parts) {
-    __syncthreads();
-    parts[threadIdx.x] = value;
-    for (int half = BLOCK / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half) parts[threadIdx.x] += parts[threadIdx.x + half];
-    }
-    __syncthreads();
-    return parts[0];
-}
-
-__device__ inline double block_max(double value, double* parts) {
-    __syncthreads();
-    parts[threadIdx.x] = value;
-    for (int half = BLOCK / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half) parts[threadIdx.x] = fmax(parts[threadIdx.x], parts[threadIdx.x + half]);
-    }
-    __syncthreads();
-    return parts[0];
-}
+// A run's step sizes and so on; rates (runs, RATES).
+constexpr int RATES = 7;
+struct Rates {
+    double eta_V, eta_A, lam, per_spread, limit, centred, plain;
+};
 
 // W = A in units of scale[k], as integers, and totals[k] = Σ_t W[k][t] (modulo 2^32, as all sums of W).
 //
@@ -35,28 +14,27 @@ __device__ inline double block_max(double value, double* parts) {
 // Rounding goes up or down by a sequence that is spread evenly (the fractions of t/φ), and what it then adds to the sum of the column,
 // ``excess``, is taken back in steps of 1 that are spread evenly too. So it adds nothing to a sum over many positions, and the mean
 // over samples, of which there are many more than of anything else, is right.
-extern "C" __global__ void weigh(int T, int stride, double largest_mu, const double* A, int* W, double* scale, int* totals) {
+extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
+    weigh(const int* runs, int T, int stride, const double* largest_mu, const double* A, int* W, double* scale, int* totals) {
     SHARED_POOL(pool);
-    double* parts = (double*)pool;
-    const double* a = A + (size_t)blockIdx.x * stride;
-    int* w = W + (size_t)blockIdx.x * stride;
-    double sum = 0.0;
-    double size = 0.0;
-    double square = 0.0;
+    double* parts = (double*)pool;  // (3 · BLOCK,)
+    int run = runs[blockIdx.z];
+    int k = blockIdx.z * TOKENS + blockIdx.x;
+    const double* a = A + ((size_t)run * TOKENS + blockIdx.x) * stride;
+    int* w = W + (size_t)k * stride;
+    double sums[3] = {0.0, 0.0, 0.0};  // of a, |a| and a²
     double largest = 0.0;
     for (int t = threadIdx.x; t < T; t += BLOCK) {
-        sum += a[t];
-        size += fabs(a[t]);
-        square += a[t] * a[t];
+        sums[0] += a[t];
+        sums[1] += fabs(a[t]);
+        sums[2] += a[t] * a[t];
         largest = fmax(largest, fabs(a[t]));
     }
-    sum = block_sum(sum, parts);
-    size = block_sum(size, parts);
-    square = block_sum(square, parts);
+    block_sums<3>(sums, parts);
     largest = block_max(largest, parts);
     double third = 80.0 / 3.0 * largest;
-    double deviation = third + sqrt(third * third + 160.0 * largest_mu * square);
-    double bound = fmin(size, largest_mu * fabs(sum) + deviation);
+    double deviation = third + sqrt(third * third + 160.0 * largest_mu[run] * sums[2]);
+    double bound = fmin(sums[1], largest_mu[run] * fabs(sums[0]) + deviation);
     int exponent = 0;
     if (bound > 0.0 && bound < 1e300) exponent = (int)floor(log2((2147483648.0 - stride) / bound));
     exponent = min(exponent, 1000);
@@ -75,32 +53,37 @@ extern "C" __global__ void weigh(int T, int stride, double largest_mu, const dou
         total += (u32)w[t];
     }
     // Two halves of 16 bits are summed exactly as doubles.
-    double low = block_sum((double)(total & 0xffffu), parts);
-    double high = block_sum((double)(total >> 16), parts);
+    double halves[2] = {(double)(total & 0xffffu), (double)(total >> 16)};
+    block_sums<2>(halves, parts);
     if (threadIdx.x == 0) {
-        scale[blockIdx.x] = ldexp(1.0, -exponent);
-        totals[blockIdx.x] = (int)(u32)((u64)low + ((u64)high << 16));
+        scale[k] = ldexp(1.0, -exponent);
+        totals[k] = (int)(u32)((u64)halves[0] + ((u64)halves[1] << 16));
     }
 }
 
 // V ← V − rate·(I − 11ᵀ/N) G diag(1/μ)(I − μwᵀ), w the ``projector_row``; or V − rate·G if ``plain``. One block.
-// Before it, level[0] = lam + per_spread·√K_V. loss[0] is the mean of the losses. A step with ‖V‖ at or above the limit is noted.
-extern "C" __global__ void step_V(int step, int batch_size, int plain, double eta, double lam, double per_spread, double limit,
-                                  const double* mu, const double* projector_row, const double* G, const double* losses, double* V,
-                                  double* level, double* loss, int* failed) {
+// Before it, level[0] = lam + per_spread·√K_V. loss[at] is the mean of the losses. A step with ‖V‖ at or above the limit is noted.
+extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
+    step_V(const int* at, const int* runs, int batch_size, const Rates* all_rates, const double* mu, const double* projector_row,
+           const double* G, const double* losses, double* V, double* level, double* loss, int* failed) {
     SHARED_POOL(pool);
-    double* parts = (double*)pool;
-    double* mean = parts + BLOCK;    // (TOKENS,), of each column of G
-    double* along = mean + TOKENS;  // (TOKENS,), (G − mean)·1 in each row
-    double spread = 0.0;
+    double* parts = (double*)pool;      // (2 · BLOCK,)
+    double* mean = parts + 2 * BLOCK;  // (TOKENS,), of each column of G
+    double* along = mean + TOKENS;     // (TOKENS,), (G − mean)·1 in each row
+    int run = runs[blockIdx.z];
+    Rates rates = all_rates[run];
+    mu += (size_t)run * TOKENS;
+    projector_row += (size_t)run * TOKENS;
+    V += (size_t)run * TOKENS * TOKENS;
+    G += (size_t)blockIdx.z * TOKENS * TOKENS;
+    losses += (size_t)blockIdx.z * batch_size;
+    double sums[2] = {0.0, 0.0};  // K_V, and the loss
     for (int p = threadIdx.x; p < TOKENS * TOKENS; p += BLOCK) {
         double d = V[p] - mu[p / TOKENS];
-        spread += mu[p % TOKENS] * d * d;
+        sums[0] += mu[p % TOKENS] * d * d;
     }
-    spread = block_sum(spread, parts);
-    double total = 0.0;
-    for (int i = threadIdx.x; i < batch_size; i += BLOCK) total += losses[i];
-    total = block_sum(total, parts);
+    for (int i = threadIdx.x; i < batch_size; i += BLOCK) sums[1] += losses[i];
+    block_sums<2>(sums, parts);
     for (int m = threadIdx.x; m < TOKENS; m += BLOCK) {
         double s = 0.0;
         for (int n = 0; n < TOKENS; ++n) s += G[n * TOKENS + m];
@@ -113,37 +96,40 @@ extern "C" __global__ void step_V(int step, int batch_size, int plain, double et
         along[n] = s;
     }
     __syncthreads();
-    double rate = eta / batch_size;
+    double rate = rates.eta_V / batch_size;
     double square = 0.0;
     for (int p = threadIdx.x; p < TOKENS * TOKENS; p += BLOCK) {
         int n = p / TOKENS;
         int m = p % TOKENS;
-        double direction = plain ? G[p] : (G[p] - mean[m]) / mu[m] - along[n] * projector_row[m];
+        double direction = rates.plain != 0.0 ? G[p] : (G[p] - mean[m]) / mu[m] - along[n] * projector_row[m];
         V[p] -= rate * direction;
         square += V[p] * V[p];
     }
     square = block_sum(square, parts);
     if (threadIdx.x == 0) {
-        level[0] = lam + per_spread * sqrt(spread);
-        loss[0] = total / batch_size;
-        if (!(square < limit * limit)) atomicMin(failed, step);
+        level[blockIdx.z] = rates.lam + rates.per_spread * sqrt(sums[0]);
+        loss[(size_t)at[0] * gridDim.z + blockIdx.z] = sums[1] / batch_size;
+        if (!(square < rates.limit * rates.limit)) atomicMin(&failed[blockIdx.z], at[0]);
     }
 }
 
 // A block has column k: a ← soft(a − c·g, level·per_column[k]), c = eta/(μ_k·B), then made to sum to 1; or a − eta/B·g if ``plain``.
 // ``centred`` takes the mean out of g first. A step after which ‖a‖ is at or above the limit is noted.
-extern "C" __global__ void step_A(int step, int batch_size, int T, int stride, int plain, int centred, double eta, double limit,
-                                  const double* mu, const double* per_column, const double* level, const double* G, double* A,
-                                  int* failed) {
+extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
+    step_A(const int* at, const int* runs, int batch_size, int T, int stride, const Rates* all_rates, const double* mu,
+           const double* per_column, const double* level, const double* G, double* A, int* failed) {
     SHARED_POOL(pool);
     double* parts = (double*)pool;
-    int k = blockIdx.x;
-    const double* g = G + (size_t)k * stride;
-    double* a = A + (size_t)k * stride;
-    double coefficient = plain ? eta / batch_size : eta / (mu[k] * batch_size);
-    double lam = plain ? 0.0 : level[0] * per_column[k];
+    int run = runs[blockIdx.z];
+    size_t column = (size_t)run * TOKENS + blockIdx.x;
+    Rates rates = all_rates[run];
+    bool plain = rates.plain != 0.0;
+    const double* g = G + ((size_t)blockIdx.z * TOKENS + blockIdx.x) * stride;
+    double* a = A + column * stride;
+    double coefficient = plain ? rates.eta_A / batch_size : rates.eta_A / (mu[column] * batch_size);
+    double lam = plain ? 0.0 : level[blockIdx.z] * per_column[column];
     double mean = 0.0;
-    if (centred) {
+    if (rates.centred != 0.0) {
         for (int t = threadIdx.x; t < T; t += BLOCK) mean += g[t];
         mean = block_sum(mean, parts) / T;
     }
@@ -162,5 +148,8 @@ extern "C" __global__ void step_A(int step, int batch_size, int T, int stride, i
         square += a[t] * a[t];
     }
     square = block_sum(square, parts);
-    if (threadIdx.x == 0 && !(square < limit * limit)) atomicMin(failed, step);
+    if (threadIdx.x == 0 && !(square < rates.limit * rates.limit)) atomicMin(&failed[blockIdx.z], at[0]);
 }
+
+// The step is over: the next one has another key. One thread.
+extern "C" __global__ void next_step(int* at) { ++at[0]; }

@@ -13,7 +13,7 @@ from scb.arrays import Array
 from scb.kernels.compiler import compiled
 from scb.kernels.step.batch import TILE, TaskSampler, draw_mini_batch, share_count
 from scb.kernels.step.lazy_columns import apply_deferred_prox, column_sum, new_columns
-from scb.kernels.step.share import Hyperparameters, descend, new_memory, take_share
+from scb.kernels.step.share import Hyperparameters, Memory, descend, new_memory, take_share
 from scb.kernels.threads import (
     MOST_SHARES,
     OVER,
@@ -210,10 +210,25 @@ def _threads(batch_size: int, T: int) -> int:
     return 1 if batch_size * T < SHORT else min(thread_count(), share_count(batch_size, T))
 
 
+def step_memory(sampler: TaskSampler, batch_size: int, T: int) -> Memory:
+    """Memory for the steps of a task with a batch size, for one caller at a time."""
+    N = len(sampler.labels.mu)
+    # Segments that have an accumulator are longer than a tile, or lie on either side of a border
+    # between shares.
+    accumulators = min(N, batch_size // (TILE + 1)) + 2 * (MOST_SHARES - 1)
+    return new_memory(T, N, sampler.tokens.table.dtype, accumulators)
+
+
 def fused_steps(
-    keys: NDArray[np.uint64], sampler: TaskSampler, hyper: Hyperparameters, V: Array, A: Array
+    keys: NDArray[np.uint64],
+    sampler: TaskSampler,
+    hyper: Hyperparameters,
+    V: Array,
+    A: Array,
+    memory: Memory | None = None,
 ) -> tuple[int, float]:
-    """Take one step for each of ``keys`` on V (N, N) and A (T, N), in place.
+    """Take one step for each of ``keys`` on V (N, N) and A (T, N), in place, with the
+    ``step_memory`` of an earlier call if it is given: fresh memory takes time.
 
     Returns the number of steps done, which is smaller than the number of keys if V or A reaches the
     limit, and the mean loss of the last one.
@@ -222,10 +237,8 @@ def fused_steps(
         return 0, np.nan
     T, N = A.shape
     columns = new_columns(A, np.zeros(N), keys.size, hyper.per_column)
-    # Segments that have an accumulator are longer than a tile, or lie on either side of a border
-    # between shares.
-    accumulators = min(N, hyper.batch_size // (TILE + 1)) + 2 * (MOST_SHARES - 1)
-    memory = new_memory(T, N, sampler.tokens.table.dtype, accumulators)
+    if memory is None:
+        memory = step_memory(sampler, hyper.batch_size, T)
     threads = _threads(hyper.batch_size, T)
     done = run_together(take_steps, threads, True, keys, sampler, hyper, V, columns, memory)
     return done, memory.losses[0] / hyper.batch_size

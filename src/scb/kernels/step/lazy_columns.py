@@ -202,6 +202,26 @@ def _moments(a, base, threshold):
     return s, square, kept, kept_square
 
 
+@compiled(reorder=True)
+def _beyond(a, centre, threshold):
+    s = 0.0
+    for t in range(a.size):
+        b = a[t] - centre
+        s += b * np.float64(abs(b) > threshold)
+    return s
+
+
+@compiled
+def mass_beyond(A, centre, threshold):
+    """(N,): of each column, Σ(a − c) over the entries with |a − c| above its threshold, c being its
+    ``centre``. Twin: ``mass_beyond``.
+    """
+    mass = np.empty(A.shape[1])
+    for k in range(mass.size):
+        mass[k] = _beyond(A[:, k], centre[k], threshold[k])
+    return mass
+
+
 @compiled
 def column_moments(A, threshold):
     """(4, N): for b = a − 1/T, Σb and Σb²; and over the entries that reach ``threshold``, Σa and

@@ -7,7 +7,7 @@ import numpy as np
 from scb.jobs.table import Table, pick, values, where
 from scb.paper.claims.claim import Claim
 from scb.paper.numbers import median, middle, over, share
-from scb.paper.outcome import Answer, Outcome, all_of, at_least, at_most, mostly, opposite
+from scb.paper.outcome import Answer, Outcome, above, all_of, at_least, at_most, mostly
 from scb.paper.rows import in_ensembles
 from scb.paper.slopes import LOGS, log_log_slope
 
@@ -117,7 +117,7 @@ def _larger(attention: Table) -> Outcome:
     softmax, sgd = cases["softmax"], cases["SGD"]
     good = Answer.UNSURE
     if softmax["error"] is not None and sgd["error"] is not None:
-        good = opposite(at_most(over(softmax["error"], sgd["error"]), 1))
+        good = above(over(softmax["error"], sgd["error"]), 1)
     return Outcome.judged(good, cases=cases)
 
 
@@ -126,9 +126,8 @@ def _larger(attention: Table) -> Outcome:
     "one-step-equal",
     figure="F17",
     says="Near uniform attention one step of softmax with T²η is one of the linear model with η.",
-    quote="our linear model and softmax transformers are approximately equivalent up to a "
-    "change in "
-    "learning rates.",
+    quote="our linear model and softmax transformers are approximately equivalent up to a change "
+    "in learning rates.",
     where="Section 5.2",
     condition="the attention pattern is still close to the uniform attention",
     setting="α_V = 0.2, uniform attention",

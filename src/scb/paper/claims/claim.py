@@ -12,7 +12,7 @@ import numpy as np
 from scb.inputs import InputError
 from scb.jobs.table import Table, pick
 from scb.paper.numbers import Number
-from scb.paper.outcome import Answer, Numbers, Outcome, Verdict
+from scb.paper.outcome import Answer, Numbers, Outcome, Verdict, comparisons_kept
 from scb.paper.rows import with_ensemble
 
 
@@ -116,7 +116,8 @@ class Claim:
     def _judged(self, tables: Mapping[str, Table]) -> Outcome:
         """What the judge says; InputError if words of the claim name a number that it does not
         give."""
-        outcome = self.judge(**tables)
+        with comparisons_kept():
+            outcome = self.judge(**tables)
         words = (self.words, self.control, self.change, self.instead)
         parts = outcome.ensembles.values() or (outcome,)
         given = [numbers for part in parts for numbers in part.numbers.values()]

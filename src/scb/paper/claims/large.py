@@ -126,12 +126,10 @@ def large_rates_hold(large_rates: Table) -> Outcome:
     setting="simulated: inside Assumption 2.1 and the range of ε of Lemma E.3, batches of at most "
     "10¹², fewer than asked in Stage 1; real: outside both, one run on an NVIDIA H200 at N = 2, "
     "where Δ_V is 0 and the projector cannot leak, since the batches of larger tasks cannot be "
-    "run; "
-    f"δ = 0.2; {LITERAL}",
-    words="kept in {kept:share}; Stage 1: larger signal {signal:.2f}, promised {asked:.2g}; "
-    "Stage 2: "
-    "‖Δ_A‖_μ² {error:.1e}, promised {borne:.1e}; Stage 3: ‖A − Q‖_μ² {dist_A:.1e} and ‖V − P‖_μ² "
-    "{dist_V:.1e}, promised {epsilon:g}; {samples:.2g} samples",
+    f"run; δ = 0.2; {LITERAL}",
+    words="kept in {kept:share}; Stage 1: larger signal {signal:.2f}, promised {asked:.2g}; Stage "
+    "2: ‖Δ_A‖_μ² {error:.1e}, promised {borne:.1e}; Stage 3: ‖A − Q‖_μ² {dist_A:.1e} and ‖V − "
+    "P‖_μ² {dist_V:.1e}, promised {epsilon:g}; {samples:.2g} samples",
 )
 def plan_keeps_its_promises(planned: Table, plan: Table | None = None) -> Outcome:
     """In 90 % of simulated runs at a size inside all assumptions, and in the real run: after Stage

@@ -13,11 +13,10 @@ from scb.paper.numbers import CLOSE, middle, minus, share, spread
 from scb.paper.outcome import (
     Answer,
     Outcome,
+    above,
     all_of,
     any_of,
-    at_most,
     mostly,
-    opposite,
     rarely,
 )
 from scb.paper.rows import ends, joined
@@ -25,8 +24,7 @@ from scb.paper.rows import ends, joined
 END = 1000
 SETTING = (
     "sparsity 2, 400 steps of η = 0.01 and then of 0.005, times the factor that is named, λ = "
-    "1e-5; "
-    f"the sign is not resolved unless it is said; {LITERAL}"
+    f"1e-5; the sign is not resolved unless it is said; {LITERAL}"
 )
 LATE = (
     "sparsity 2, B = 64, η = 0.01 for 400 steps, then 0.005 up to step 6,000; the loss is all of "
@@ -104,8 +102,7 @@ def _largest_rate(full: Table) -> float:
     setting=SETTING,
     words="both diverge in {both:share}, one in {one:share}",
     unsure="on our tasks it is not so, larger step sizes being stable as well; which task and "
-    "which "
-    "grid of step sizes the paper chose from is not known",
+    "which grid of step sizes the paper chose from is not known",
 )
 def rate_is_the_largest(stability: Table) -> Outcome:
     """At B = 64 one of the methods diverges in at most 10 % of tasks with the paper's step sizes,
@@ -131,9 +128,8 @@ def rate_is_the_largest(stability: Table) -> Outcome:
     where="Appendix I, hyperparameter selection",
     condition="Lemma E.3, on which E.4 rests, asks for ε in (Θ(Q²N³/√T), 0.1)",
     setting="sparsity 2, λ = 1e-5, all constants 1",
-    words="λQ²N³/K_P = {epsilon:.4f}, in the range of ε in {inside:share}; the range is "
-    "{low:.2f} to "
-    "0.1",
+    words="λQ²N³/K_P = {epsilon:.4f}, in the range of ε in {inside:share}; the range is {low:.2f} "
+    "to 0.1",
     unsure="at the paper's sizes the range of ε is empty, unless its constant is far below 1",
 )
 def lambda_is_the_lemma_s(convergence: Table, ensembles: Table | None = None) -> Outcome:
@@ -236,7 +232,7 @@ def loss_rises_late(late: Table) -> Outcome:
 
     _, cases = _late(late, look)
     more = {
-        label: opposite(at_most(minus(case["rise"], cases["λ = 0"]["rise_0"]), 0))
+        label: above(minus(case["rise"], cases["λ = 0"]["rise_0"]), 0)
         for label, case in cases.items()
         if label != "λ = 0"
     }
@@ -255,14 +251,12 @@ def loss_rises_late(late: Table) -> Outcome:
     condition='trained for too many iterations; "A and Q" must mean A and V',
     setting=LATE,
     words="in {good:share}; distance up by {rise}, loss by {change} %; α_V {alpha_V}, α_A "
-    "{alpha_A} "
-    "at the end",
+    "{alpha_A} at the end",
     change="λ = 3e-4; with 1e-5 it is noise that drives α_A up and α_V down, as with λ = 0",
     instead="with λ = 3e-4 A leaves Q by less; with 1e-5, as with 0, the loss still falls while A "
     "leaves Q",
-    control="in {good_0:share}; distance up by {rise_0}, loss by {change_0} %; α_V "
-    "{alpha_V_0}, α_A "
-    "{alpha_A_0} at the end",
+    control="in {good_0:share}; distance up by {rise_0}, loss by {change_0} %; α_V {alpha_V_0}, "
+    "α_A {alpha_A_0} at the end",
 )
 def same_function(late: Table) -> Outcome:
     """Of the runs whose α_V·α_A has passed 0.8, 90 % end with ‖A − Q‖_μ 0.05 above its least, and

@@ -53,10 +53,9 @@ def softmax_is_alike(softmax: Table) -> Outcome:
     "along SGD trajectories quickly increases with the same batch size.",
     where="Appendix I, figure of the simulation, caption",
     condition="Gaussian noise in place of that of the batch",
-    setting="batches, λ and step sizes are our choice, and it was not run at the {64, 128, 256} "
-    "of the paper's other runs; sparsity 2, η = 0.02 for 600 steps, 0.01 for 400, λ at 4.5 "
-    "standard deviations of an "
-    "entry's noise, sign resolved; paper's projector, Stage 2 centred",
+    setting="batches, λ and step sizes are our choice, and it was not run at the {64, 128, 256} of "
+    "the paper's other runs; sparsity 2, η = 0.02 for 600 steps, 0.01 for 400, λ at 4.5 standard "
+    "deviations of an entry's noise, sign resolved; paper's projector, Stage 2 centred",
     words="so in {close:share}; ‖A − Q‖ {ours}, SGD {sgd}; after Stage 1 ‖Δ_A‖ is at most "
     "{delta_A}, SGD's ends at {sgd_delta}; ‖Δ_V‖ is at most {delta_V}",
     change="the paper names no batch, λ or step size for it; with ours, tuned, and the sign "

@@ -41,8 +41,7 @@ def _exponents(stage_one: Table) -> dict[str, dict[str, Any]]:
     figure="F14",
     says="Stage 1 needs poly(T) samples for the drift to decide.",
     quote="Since, unfortunately, ε_noise does not scale with 1/T, we need poly(T) samples to "
-    "ensure "
-    "these conditions.",
+    "ensure these conditions.",
     where="Section 3.2",
     condition="Algorithm 1 as printed, in which the drift has to decide the sign",
     setting=SETTING,
@@ -64,8 +63,7 @@ def stage_one_needs_poly_T(stage_one: Table) -> Outcome:
     where="the preconditioner of Section 2.3, right factor I − μμᵀ/‖μ‖²",
     setting="sparsity 2, V = μ1ᵀ, A = 11ᵀ/T",
     words="{first:.2g} at T = {T:,.0f} to {last:.2g} at {T_last:,.0f}, T^{slope:.2f}; real "
-    "gradients "
-    "over exact {ratio:.2f}",
+    "gradients over exact {ratio:.2f}",
 )
 def noise_at_the_start(start_noise: Table) -> Outcome:
     """For T ≥ 1,000, E‖h_V‖_μ² at the start falls like T^-0.9 or faster with the μ-projector, and

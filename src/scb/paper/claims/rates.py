@@ -147,10 +147,9 @@ def _later(rates: Table) -> Outcome:
     "stage-two-rate",
     says="Stage 2 needs at most the samples of its lemmas.",
     quote="with poly(Q, N, 1/ε, log(T)) samples, we have with high probability that a^(k)_t = "
-    "O(1/T) "
-    "for all t ∉ q^(k) holds and ‖ĥ_A‖_μ satisfies the requirements in Lemma throughout Stage 2. "
-    "Thus, by Lemma with δ_*^2 = O(ε / Q √N), at the end of Stage 2, we have with high probability "
-    "that α_A ∈ (0.9, 1.1), ‖Δ_A‖_μ^2 ≤ O( ε / ( Q √N ) ) and ‖Δ_V‖_μ^2 ≤ 0.01.",
+    "O(1/T) for all t ∉ q^(k) holds and ‖ĥ_A‖_μ satisfies the requirements in Lemma throughout "
+    "Stage 2. Thus, by Lemma with δ_*^2 = O(ε / Q √N), at the end of Stage 2, we have with high "
+    "probability that α_A ∈ (0.9, 1.1), ‖Δ_A‖_μ^2 ≤ O( ε / ( Q √N ) ) and ‖Δ_V‖_μ^2 ≤ 0.01.",
     where="Appendix G, proof of the main theorem",
     condition=f"{ASSUMED}; λ chosen for Lemma E.3; Õ(1/η) steps, Section 3.3",
 )

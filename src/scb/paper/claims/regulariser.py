@@ -123,9 +123,8 @@ def nothing_below(negative_entries: Table) -> Outcome:
     condition="the end of Stage 1; Algorithm 1 without ℓ₁, with its normalisation and Stage 3",
     setting="from α = 1/(QN) without error; centred, μ-projector; η = 0.1; simulated gradients; "
     "Stage 2 with λ = 0 or 3σ, thresholding-normalisation, Stage 3 with B = 1,024",
-    words="T^{slope:+.2f}, B = {first:,.0f} at T = {T:,.0f} to {last:,.0f} at {T_last:,.0f}; "
-    "none in "
-    "{none:share}",
+    words="T^{slope:+.2f}, B = {first:,.0f} at T = {T:,.0f} to {last:,.0f} at {T_last:,.0f}; none "
+    "in {none:share}",
     instead="run to its end, the algorithm needs about the same B up to T = 16,000, since "
     "normalisation asks for the largest of the entries that should be 0 and not for ‖Δ_A‖; then B "
     "grows, lest it diverge, and passes that of ℓ₁ at the largest T, if at all",

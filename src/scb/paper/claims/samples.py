@@ -27,8 +27,7 @@ LETTER = (
     where="Section 4, made into a recipe",
     setting="V̂ = P̂ of the related task, with overlaps below what the theorem asks for; recipe "
     "transfer: θ = 1/2, μ-projector, Stage 2 centred, λ at a multiple of the measured noise, a "
-    "last "
-    "step of our own",
+    "last step of our own",
     words="{samples:to ,.0f} samples for T = {T:to ,.0f}, T^{slope:+.3f}",
 )
 def transfer_is_flat(transfer: Table) -> Outcome:

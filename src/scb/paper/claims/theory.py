@@ -147,8 +147,7 @@ def signals_meet(end_of_stage_1: Table, stage_1: Table) -> Outcome:
     "difference-slow",
     figure="F9",
     says="Near (1, 1) the sum and the approximation error converge at a linear rate, the "
-    "difference "
-    "is almost stuck.",
+    "difference is almost stuck.",
     quote="although (α_V + α_A)/2 can converge to 1 at a linear rate (and the approximation error "
     "also decreases exponentially fast), the convergence rate of α_A − α_V is much slower, and the "
     "process will get stuck around (1 + δ, 1 − δ) for some small nonzero δ, instead of converging "

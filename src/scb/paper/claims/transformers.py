@@ -97,8 +97,7 @@ def samples_grow_with_T(transformers: Table, transformer_rivals: Table) -> Outco
     setting=f"{ONE}, squared error",
     words="{transformer:2}, {times} times Algorithm 1, {times_recover} times recover; task by task "
     "{paired} times Algorithm 1, {paired_recover} times recover; where it gets there: "
-    "{factor:to 2} "
-    "times Algorithm 1, {factor_recover:to 2} times recover",
+    "{factor:to 2} times Algorithm 1, {factor_recover:to 2} times recover",
 )
 def far_from_the_limit(transformers: Table, transformer_rivals: Table) -> Outcome:
     """At N = 3 and 10 a transformer, trained on fresh samples, needs at least 5 times the samples
@@ -167,10 +166,9 @@ def a_plateau_that_grows(transformers: Table) -> Outcome:
     "are.",
     where="Section 4, in a real transformer",
     setting=f"{ONE}; {FRESH}",
-    words="{ratio:.2f} of {fresh:2} samples of a fresh start; {never} gets there; task by "
-    "task, over "
-    "all T: {paired:.2f}; same P, values kept: {saved_values:to .1f} times fewer samples; same P, "
-    "values frozen: {saved_frozen:to .1f} times fewer",
+    words="{ratio:.2f} of {fresh:2} samples of a fresh start; {never} gets there; task by task, "
+    "over all T: {paired:.2f}; same P, values kept: {saved_values:to .1f} times fewer samples; "
+    "same P, values frozen: {saved_frozen:to .1f} times fewer",
 )
 def kept_values_save_samples(transformers: Table) -> Outcome:
     """In the median task of T = 32, 128 and 512, with the values of a task with the same P, 10 %
@@ -282,9 +280,8 @@ def centred_values(transformers: Table) -> Outcome:
 
 @_claim(
     "frozen-values",
-    says="With frozen values of a task with the same P, the samples that a transformer needs "
-    "do not "
-    "grow with T.",
+    says="With frozen values of a task with the same P, the samples that a transformer needs do "
+    "not grow with T.",
     where="Section 4, in a real transformer: transfer takes away the dependence of Stage 1 on T",
     setting=f"{ONE}; {FRESH}; values of a task with as many positions, or 128 for T > 512",
     words="exponent of T {fresh:+.2f} from a fresh start, {frozen:+.2f} with frozen values; 10 % "

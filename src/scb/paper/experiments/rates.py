@@ -4,7 +4,7 @@ size varied at a time."""
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import ceil, log
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from scb.geometry import population_projection, threshold_normalize, threshold_p
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.metrics import distance_A, distance_V
 from scb.task import Ensemble, Task
-from scb.training.loop import Device, train
+from scb.training.loop import Device
+from scb.training.many import train_many
 from scb.training.recipes.recipe import Recipe
 from scb.training.stages import Stage
 from scb.training.starts import GivenStart, UniformAttention
@@ -113,43 +114,44 @@ class Least(NamedTuple):
         return self.batch_size * self.steps
 
 
+# (points, batch size, numbers of the runs) → where the stage ends for each, or None if it fails
+Attempt = Callable[[list[Point], int, range], list[Point | None]]
+
+
 def least_batch(
-    attempt: Callable[[Point, int, int], Point | None],
+    attempt: Attempt,
     points: Iterable[Point],
     largest: int = LARGEST_BATCH,
+    together: int = 1,
 ) -> Least:
     """The least batch, in steps of √2, with which a stage succeeds in 85 % of the runs that begin
-    at these points.
+    at these points, of which ``together`` are attempted at a time.
 
-    ``attempt(point, batch_size, run)`` gives where the stage ends, or None if it fails. The batch
-    is doubled until it is enough, or ``largest`` is passed; then the one between that and its half
-    is tried.
+    The batch is doubled until it is enough, or ``largest`` is passed; then the one between that and
+    its half is tried.
     """
     begin = list(points)
     if not begin:
         return Least(np.inf, np.nan, [])
     batch = 1
-    while (ends := _succeed(attempt, begin, batch)) is None:
+    while (ends := _succeed(attempt, begin, batch, together)) is None:
         batch *= 2
         if batch > largest:
             return Least(np.inf, np.nan, [])
     between = round(batch / np.sqrt(2))
-    if batch > 2 and (smaller := _succeed(attempt, begin, between)) is not None:
+    if batch > 2 and (smaller := _succeed(attempt, begin, between, together)) is not None:
         batch, ends = between, smaller
     return Least(float(batch), float(np.mean([end.steps for end in ends])), ends)
 
 
-def _succeed(
-    attempt: Callable[[Point, int, int], Point | None], begin: list[Point], batch: int
-) -> list[Point] | None:
+def _succeed(attempt: Attempt, begin: list[Point], batch: int, together: int) -> list[Point] | None:
     """Where the runs that succeed end; None as soon as too many have failed."""
     allowed = len(begin) - ceil(ENOUGH * len(begin))
     ends: list[Point] = []
-    for run, point in enumerate(begin):
-        end = attempt(point, batch, run)
-        if end is not None:
-            ends.append(end)
-        elif run + 1 - len(ends) > allowed:
+    for run in range(0, len(begin), together):
+        some = range(run, min(run + together, len(begin)))
+        ends += [end for end in attempt(begin[run : some.stop], batch, some) if end is not None]
+        if some.stop - len(ends) > allowed:
             return None
     return ends
 
@@ -204,10 +206,11 @@ class RateJob(Job):
     def run(self) -> Rows:
         """One row: batch, steps and samples of each stage, and how many of the runs are within ε at
         the end."""
-        largest = LARGEST_BATCH if self.device is None else LARGEST_ON_GPU
-        first = least_batch(self._stage_one, self._starts(), largest)
-        second = least_batch(self._stage_two, first.points, largest)
-        third = least_batch(self._stage_three, second.points, largest)
+        # On a GPU all runs are made at once, on the processor no more than it takes to fail
+        limits = (LARGEST_BATCH, 1) if self.device is None else (LARGEST_ON_GPU, self.runs)
+        first = least_batch(self._stage_one, self._starts(), *limits)
+        second = least_batch(self._stage_two, first.points, *limits)
+        third = least_batch(self._stage_three, second.points, *limits)
         row: dict[str, float] = {}
         for number, found in enumerate((first, second, third), start=1):
             row |= {
@@ -232,71 +235,76 @@ class RateJob(Job):
             return self._task(number + 1000)
         return random_task(*size, number, self.ensemble, self.K_P)
 
-    def _train(self, point: Point, stage: Stage, run: int) -> Point | None:
-        """The stage from a point on; None if it diverges."""
-        task = point.task
-        uniform = stage.name == "1"
-        start = UniformAttention(point.V, self.T) if uniform else GivenStart(point.V, point.A)
-        seed = seed_of(
-            use="rates", job=self.seed, stage=stage.name, batch_size=stage.batch_size, run=run
-        )
-        recipe = Recipe("rates", start, task.mu, (stage,))
-        done = train(task, recipe, seed, device=self.device or "cpu", every=NEVER, judge=False)
-        return None if done.diverged else Point(task, done.V, done.A, done.step)
+    def _train(self, points: list[Point], stages: list[Stage], runs: range) -> list[Point | None]:
+        """The stages from these points on; None where one diverges."""
+        recipes = []
+        seeds = []
+        for point, stage, run in zip(points, stages, runs, strict=True):
+            uniform = stage.name == "1"
+            start = UniformAttention(point.V, self.T) if uniform else GivenStart(point.V, point.A)
+            recipes.append(Recipe("rates", start, point.task.mu, (stage,)))
+            parts = {"stage": stage.name, "batch_size": stage.batch_size, "run": run}
+            seeds.append(seed_of(use="rates", job=self.seed, **parts))
+        tasks = [point.task for point in points]
+        device = self.device or "cpu"
+        ends = train_many(tasks, recipes, seeds, device=device, every=NEVER, judge=False)
+        return [
+            None if end.diverged else Point(task, end.V, end.A, end.step)
+            for task, end in zip(tasks, ends, strict=True)
+        ]
 
-    def _stage_one(self, point: Point, batch_size: int, run: int) -> Point | None:
-        task = point.task
-        stage = Stage(
-            name="1",
+    def _stage(self, name: str, task: Task, steps: float, batch_size: int, **rest: Any) -> Stage:
+        """A stage of Algorithm 1 for a task."""
+        rates = {"eta_V": self.eta / task.K_Q, "eta_A": self.eta / task.K_P}
+        return Stage(
+            name,
+            steps=ceil(steps),
+            batch_size=batch_size,
+            projector=self.projector,
+            check_every=self.check_every,
+            **(rates | rest),
+        )
+
+    def _stage_one(self, points: list[Point], batch_size: int, runs: range) -> list[Point | None]:
+        stages = []
+        for point in points:
             # Noise-free growth, e^(ητ)/(2TK_Q), and some more
-            steps=ceil((log(2 * self.T * task.K_Q) + 4) / self.eta),
-            eta_V=self.eta / task.K_Q,
-            eta_A=self.eta / task.K_P,
-            batch_size=batch_size,
-            projector=self.projector,
-            stop=SignalReaches(task, self.signal),
-            check_every=self.check_every,
-        )
-        end = self._train(point, stage, run)
-        if end is None:
-            return None
-        p = population_projection(task, end.V, end.A)
-        return end if max(p.alpha_V, p.alpha_A) >= self.signal and separates(task, end.A) else None
+            steps = (log(2 * self.T * point.task.K_Q) + 4) / self.eta
+            stop = SignalReaches(point.task, self.signal)
+            stages.append(self._stage("1", point.task, steps, batch_size, stop=stop))
 
-    def _stage_two(self, point: Point, batch_size: int, run: int) -> Point | None:
-        task = point.task
-        stage = Stage(
-            name="2",
-            steps=ceil((log(1 / self.signal) + 6) / self.eta),
-            eta_V=self.eta / task.K_Q,
-            eta_A=self.eta / task.K_P,
-            lam=self.eta * np.sqrt(self.epsilon) / (2 * self.sparsity),
-            batch_size=batch_size,
-            projector=self.projector,
-            stop=MeanSignalReaches(task, 0.95),
-            check_every=self.check_every,
-        )
-        rounded = threshold_project(point.A, self.signal * task.weight_threshold)
-        end = self._train(point._replace(A=rounded), stage, run)
-        if end is None:
-            return None
-        A = np.asfortranarray(threshold_normalize(end.A, task.weight_threshold))
-        return end._replace(A=A) if distance_A(task, A) ** 2 <= self.epsilon else None
+        def succeeds(end: Point) -> bool:
+            p = population_projection(end.task, end.V, end.A)
+            return max(p.alpha_V, p.alpha_A) >= self.signal and separates(end.task, end.A)
 
-    def _stage_three(self, point: Point, batch_size: int, run: int) -> Point | None:
-        task = point.task
-        stage = Stage(
-            name="3",
-            steps=ceil(log(1 / self.epsilon) / self.eta),
-            eta_V=self.eta / task.K_Q,
-            eta_A=0.0,
-            batch_size=batch_size,
-            projector=self.projector,
-        )
-        end = self._train(point, stage, run)
-        if end is None:
-            return None
-        return end if distance_V(task, end.V) ** 2 <= self.epsilon else None
+        ends = self._train(points, stages, runs)
+        return [end if end is not None and succeeds(end) else None for end in ends]
+
+    def _stage_two(self, points: list[Point], batch_size: int, runs: range) -> list[Point | None]:
+        steps = (log(1 / self.signal) + 6) / self.eta
+        lam = self.eta * np.sqrt(self.epsilon) / (2 * self.sparsity)
+        begin = []
+        stages = []
+        for point in points:
+            rounded = threshold_project(point.A, self.signal * point.task.weight_threshold)
+            begin.append(point._replace(A=rounded))
+            rest = {"lam": lam, "stop": MeanSignalReaches(point.task, 0.95)}
+            stages.append(self._stage("2", point.task, steps, batch_size, **rest))
+        ends: list[Point | None] = []
+        for end in self._train(begin, stages, runs):
+            if end is not None:
+                A = np.asfortranarray(threshold_normalize(end.A, end.task.weight_threshold))
+                end = end._replace(A=A) if distance_A(end.task, A) ** 2 <= self.epsilon else None
+            ends.append(end)
+        return ends
+
+    def _stage_three(self, points: list[Point], batch_size: int, runs: range) -> list[Point | None]:
+        steps = log(1 / self.epsilon) / self.eta
+        stages = [self._stage("3", point.task, steps, batch_size, eta_A=0.0) for point in points]
+        return [
+            end if end is not None and distance_V(end.task, end.V) ** 2 <= self.epsilon else None
+            for end in self._train(points, stages, runs)
+        ]
 
 
 def separates(task: Task, A: Array) -> bool:

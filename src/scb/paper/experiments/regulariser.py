@@ -11,6 +11,7 @@ from scb.metrics import distance_A, distance_V
 from scb.paper.experiments.rates import NEVER, Point, least_batch
 from scb.task import Task
 from scb.training.loop import train
+from scb.training.many import train_many
 from scb.training.recipes.recipe import Recipe
 from scb.training.schedules import MeasuredNoise
 from scb.training.stages import Stage
@@ -109,18 +110,19 @@ class StageTwoJob(Job):
             task = random_task(self.N, self.T, 2, self.replicate * self.runs + run)
             yield Point(task, task.P, task.Q, 0)  # the recipe has its own start
 
-    def _attempt(self, point: Point, batch_size: int, run: int) -> Point | None:
-        task = point.task
-        seed = seed_of(use="regulariser", job=self.seed, batch_size=batch_size, run=run)
-        done = train(
-            task,
-            second_stage(task, self.multiple, batch_size, self.eta),
-            seed,
-            every=NEVER,
-            judge=False,
-        )
-        close = (
-            done.diverged is None
-            and max(distance_V(task, done.V), distance_A(task, done.A)) ** 2 <= self.epsilon
-        )
-        return Point(task, done.V, done.A, done.step) if close else None
+    def _attempt(self, points: list[Point], batch_size: int, runs: range) -> list[Point | None]:
+        tasks = [point.task for point in points]
+        recipes = [second_stage(task, self.multiple, batch_size, self.eta) for task in tasks]
+        seeds = [
+            seed_of(use="regulariser", job=self.seed, batch_size=batch_size, run=run)
+            for run in runs
+        ]
+        ends: list[Point | None] = []
+        done = train_many(tasks, recipes, seeds, every=NEVER, judge=False)
+        for task, end in zip(tasks, done, strict=True):
+            close = (
+                end.diverged is None
+                and max(distance_V(task, end.V), distance_A(task, end.A)) ** 2 <= self.epsilon
+            )
+            ends.append(Point(task, end.V, end.A, end.step) if close else None)
+        return ends

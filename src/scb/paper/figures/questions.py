@@ -152,12 +152,11 @@ def transfer_to_the_letter(table: Table) -> Figure:
         ax.set_xticks((0.1, 0.3, 1, 3), ("0.1", "0.3", "1", "3"))
         ax.xaxis.set_minor_formatter(NullFormatter())
     words = f"ε = {table['epsilon'][0]:g}, θ² = c/log(1/ε), c = 0.1 and 1, fixed λ, no last step"
-    tasks = f"{replicates(simulated)} random tasks and both c per point, 95 % intervals and "
-    "quartiles"
+    tasks = f"{replicates(simulated)} random tasks and both c per point"
     caption(
         figure,
         f"{words}; T = 50,000, simulated; line at 1: the printed condition; sharp: K$_P$ is "
-        f"0.6(1 − ‖μ‖²) or more, for P̂ too; {tasks}",
+        f"0.6(1 − ‖μ‖²) or more, for P̂ too; {tasks}, 95 % intervals and quartiles",
     )
     return figure
 

@@ -34,11 +34,18 @@ _KINDS = (*SMOOTHINGS, "context-tree")
 
 
 class WindowBackground(Protocol):
-    """A background distribution for every window: ``RecentBackground`` or ``ModelBackground``."""
+    """A background distribution for every window: ``RecentBackground``, ``SequenceBackground`` or
+    ``ModelBackground``.
+    """
 
     @property
     def name(self) -> str:
         """What it is, in words."""
+        ...
+
+    @property
+    def option(self) -> Any:
+        """The value of the estimator's option ``background`` that asks for it."""
         ...
 
     def cross_fitted(self, data: Data) -> Data:
@@ -70,6 +77,11 @@ class RecentBackground:
     def name(self) -> str:
         """Kind and order."""
         return self.model.name
+
+    @property
+    def option(self) -> str:
+        """What the estimator calls it."""
+        return "ngram"
 
     def cross_fitted(self, data: Data) -> Data:
         """The windows of the fit, each with the distribution from the blocks that it is not in."""
@@ -171,6 +183,11 @@ class ModelBackground:
     def name(self) -> str:
         """The class of the model."""
         return type(self.model).__name__
+
+    @property
+    def option(self) -> Any:
+        """The model itself."""
+        return self.model
 
     def cross_fitted(self, data: Data) -> Data:
         """The data of the fit, each window with the prediction of the model."""

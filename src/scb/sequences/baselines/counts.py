@@ -18,6 +18,7 @@ from scipy.sparse import csr_array
 
 from scb.arrays import Array
 from scb.inputs import InputError
+from scb.mixture.windows import of_each
 
 Ints = NDArray[np.int64]
 # The longest histories that are tried
@@ -54,16 +55,19 @@ class Histories(NamedTuple):
         return Histories(self.history[at], self.label[at])
 
 
-def histories_in(sequences: Sequence[Ints], N: int, depth: int, skipped: int = 0) -> Histories:
+def histories_in(
+    sequences: Sequence[Ints], N: int, depth: int, skipped: int | Sequence[int] = 0
+) -> Histories:
     """Every symbol of sequences of codes that has one right before it, with its history.
 
-    The first ``skipped`` symbols of each sequence are not labels.
+    The first ``skipped`` symbols of each sequence are not labels, which may be as many in all
+    sequences or a number for each.
     """
     nothing = np.zeros(0, np.int64)
-    first = max(skipped, 1)
+    firsts = np.maximum(of_each(sequences, skipped), 1)
     chosen = [
         np.flatnonzero((codes[first:] >= 0) & (codes[first - 1 : -1] >= 0)) + first
-        for codes in sequences
+        for codes, first in zip(sequences, firsts, strict=True)
     ]
     pairs = list(zip(sequences, chosen, strict=True))
     histories = [history_codes(codes, N, depth)[at] for codes, at in pairs]

@@ -1,0 +1,98 @@
+"""Several heads: their matrices side by side, and the matrix that they factor.
+
+Heads (V_h, A_h) compute Σ_h V_h X a_h. Since V_h μ = μ and all columns of all A_h together sum to
+1, that is μ + Σ_h Ṽ_h X a_h with Ṽ_h = V_h − μ1ᵀ: only the matrix
+
+    F = Σ_h vec(A_h)·vec(Ṽ_h)ᵀ,   rows (t, k) and columns (n, m), both scaled by √μ,
+
+matters. It is the product of a left factor (T·N, H) and a right factor (N², H), and one head is
+the case of rank one. For the true heads it is called M.
+"""
+
+import numpy as np
+
+from scb.arrays import Array
+
+
+def per_head(X: Array) -> Array:
+    """V or A with an axis for the heads, also if there is one head: (H, ·, N)."""
+    return X if X.ndim == 3 else X[None]
+
+
+def side_by_side(V: Array) -> Array:
+    """(N, H·N): the matrices V_h of all heads side by side; V itself if there is one head."""
+    return V if V.ndim == 2 else np.ascontiguousarray(V.transpose(1, 0, 2)).reshape(V.shape[1], -1)
+
+
+def apart(V: Array, heads: int) -> Array:
+    """(H, N, N): what ``side_by_side`` has put together; V itself if there is one head."""
+    if heads == 1:
+        return V
+    return np.ascontiguousarray(V.reshape(V.shape[0], heads, -1).transpose(1, 0, 2))
+
+
+def left_factor(A: Array, mu: Array) -> Array:
+    """(T·N, H): the columns vec(A_h √μ)."""
+    A = per_head(A)
+    return (A * np.sqrt(mu)).reshape(len(A), -1).T
+
+
+def right_factor(V: Array, mu: Array) -> Array:
+    """(N², H): the columns vec((V_h − μ1ᵀ)√μ)."""
+    V = per_head(V)
+    return ((V - mu[:, None]) * np.sqrt(mu)).reshape(len(V), -1).T
+
+
+def head_products(X: Array, Y: Array, mu: Array) -> Array:
+    """(H, G): ⟨X_h, Y_g⟩_μ for heads X (H, d, N) and Y (G, d, N)."""
+    X, Y = per_head(X), per_head(Y)
+    return (X * mu).reshape(len(X), -1) @ Y.reshape(len(Y), -1).T
+
+
+def mixed(X: Array, weights: Array) -> Array:
+    """(H, d, N): Σ_g weights[h, g]·X_g for heads X (G, d, N)."""
+    return np.tensordot(weights, per_head(X), axes=1)
+
+
+def product_singular_values(left: Array, right: Array) -> Array:
+    """(H,): the singular values of left·rightᵀ for factors (·, H), descending, without the
+    product.
+    """
+    H = left.shape[1]
+    values = np.linalg.svd(
+        np.linalg.qr(left, mode="r") @ np.linalg.qr(right, mode="r").T, compute_uv=False
+    )
+    return np.append(values, np.zeros(H - len(values)))
+
+
+def function_distance(one: tuple[Array, Array], other: tuple[Array, Array], mu: Array) -> float:
+    """Compute ‖Σ_h a_h ⊗ Ṽ_h − Σ_h q_h ⊗ P̃_h‖_μ, the distance of two functions of heads.
+
+    It is the same for all heads that compute the same function, and the numbers of heads may
+    differ. The expected loss of (V, A) on the task (P, Q) is that of the task plus half its square.
+
+    Parameters
+    ----------
+    one, other : pairs of arrays
+        (V, A) and (P, Q), of shapes (N, N) and (T, N), or (H, N, N) and (H, T, N).
+    mu : (N,) array
+        The stationary distribution.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    Two heads that swap their places compute the same function:
+
+    >>> import scb
+    >>> from scb.geometry import function_distance
+    >>> task = scb.Task.random(3, 40, 2, heads=2)
+    >>> swapped = task.P[::-1], task.Q[::-1]
+    >>> round(function_distance(swapped, (task.P, task.Q), task.mu), 9)
+    0.0
+    """
+    left = np.hstack([left_factor(one[1], mu), -left_factor(other[1], mu)])
+    right = np.hstack([right_factor(one[0], mu), right_factor(other[0], mu)])
+    return float(np.linalg.norm(product_singular_values(left, right)))

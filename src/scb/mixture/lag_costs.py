@@ -1,0 +1,54 @@
+"""What a position costs where each has a matrix of its own: what twice its log-likelihood ratio must
+reach.
+"""
+
+import numpy as np
+
+from scb.arrays import Array
+from scb.mixture.data import Data, Rows
+from scb.mixture.model import Mixture
+from scb.mixture.price import column_prices
+from scb.mixture.rows import RowTable
+
+
+def weight_costs(data: Data, states: list[int]) -> Array:
+    """(T,): what twice the log-likelihood ratio of each position must reach in these states where
+    its matrix is known: a weight for each, and the choice of the position.
+    """
+    return np.log(np.maximum(data.present[states], 2)).sum(axis=0) + _choice(data)
+
+
+def matrix_costs(data: Data, states: list[int], prices: Array) -> Array:
+    """(T,): the same where its matrix is not known, and costs ``prices`` (T,) in nats; a weight of
+    one state may as well stand in the matrix.
+    """
+    one_weight = np.log(np.maximum(data.present[states], 2).sum(axis=0))
+    return weight_costs(data, states) - one_weight + 2 * prices
+
+
+def _choice(data: Data) -> float:
+    """What the choice of a position costs."""
+    return 2 * np.log(data.K * data.T)
+
+
+class Prices:
+    """What the matrices of a mixture cost at their expected labels, in nats."""
+
+    def __init__(self, data: Data, rows: Rows, at: Mixture) -> None:
+        self.data = data
+        self.at = at
+        self.counts = at.P * rows.total(RowTable.evaluate, at).P
+        priced = (
+            column_prices(self.counts[:, at.place(t)], data.label_distribution)
+            for t in at.owners or ()
+        )
+        self.columns = np.concatenate([np.zeros(0), *priced])
+
+    def current(self, k: int) -> float:
+        """What the current symbol costs in state k, twice: a column, and its choice."""
+        return 2 * float(self.columns[self.at.place(self.data.T - 1)][k]) + _choice(self.data)
+
+    def matrix(self, t: int, states: list[int]) -> float:
+        """What position t costs in all states that attend to it, twice, with its matrix."""
+        price = self.columns[self.at.place(t)].sum()
+        return float(matrix_costs(self.data, states, np.array(price))[t])

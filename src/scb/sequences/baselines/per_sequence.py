@@ -1,0 +1,142 @@
+"""Frequencies of its own for each sequence, learned as the sequence goes on.
+
+Sequences may differ in which symbols they use: one patient takes one drug, another patient another
+one. Then the symbols so far say what comes next, at whatever lag, although nothing remembers them.
+With the counts c of the t symbols that a sequence has had so far, the next one has the distribution
+
+    (concentration · prior + c) / (concentration + t),
+
+that of a Dirichlet distribution around the distribution of all labels, given what was seen. The
+concentration is the one under which the labels are most probable: it is large where sequences are
+alike.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from scb.arrays import Array
+from scb.mixture.arrays import Ints
+from scb.mixture.data import Data
+from scb.mixture.model import Background
+from scb.mixture.partition import Partition, Shape
+from scb.mixture.windows import Block
+from scb.sequences.tables import Arrays
+
+# The concentrations that are tried, in symbols; where sequences are alike the largest is best
+CONCENTRATIONS = 2.0 ** np.arange(-2, 17)
+
+
+@dataclass(frozen=True)
+class SequenceBackground:
+    """What the symbols of the same sequence so far predict, in whatever order they came."""
+
+    prior: Array  # (N,), the distribution of all labels
+    concentration: float  # how many symbols of a sequence weigh as much as the prior
+
+    @classmethod
+    def fit(cls, data: Data) -> "SequenceBackground":
+        """Find the concentration under which the labels of windows are most probable."""
+        # A symbol that was never a label is not impossible
+        prior = (data.label_distribution * data.n + 1 / data.N) / (data.n + 1)
+        logliks = data.total(_logliks, prior)
+        return cls(prior, float(CONCENTRATIONS[np.argmax(logliks)]))
+
+    @property
+    def name(self) -> str:
+        """What it is, and how fast it learns."""
+        return f"frequencies of each sequence, half learned after {self.concentration:g} symbols"
+
+    @property
+    def option(self) -> str:
+        """What the estimator calls it."""
+        return "per_sequence"
+
+    def likelihoods(self, partition: Partition, shape: Shape) -> Array:
+        """(n,): the probability of each label."""
+        own, length = own_counts(partition, shape)
+        prior = self.prior[partition.label]
+        return (self.concentration * prior + own) / (self.concentration + length)
+
+    def cross_fitted(self, data: Data) -> Data:
+        """The data of the fit; what a window is given was learned before its label."""
+        return self.attached(data)
+
+    def attached(self, data: Data) -> Data:
+        """Windows, each with the distribution from the symbols of its sequence so far."""
+        places = zip(data.partitions, strict=True)
+        held = data.executor.map(_with_frequencies, places, data.shape, self)
+        return replace(data, partitions=held, own_background=True)
+
+    def arrays(self) -> Arrays:
+        """The arrays to keep in a file."""
+        return {"prior": self.prior, "concentration": np.array([self.concentration])}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> "SequenceBackground":
+        """The background that was kept as these arrays."""
+        return cls(arrays["prior"], float(arrays["concentration"][0]))
+
+
+def _logliks(partition: Partition, shape: Shape, prior: Array) -> Array:
+    """(C,): the log-likelihood of all labels with each of the concentrations."""
+    own, length = own_counts(partition, shape)
+    before = prior[partition.label]
+    logliks = [np.log((c * before + own) / (c + length)).sum() for c in CONCENTRATIONS]
+    return np.array(logliks)
+
+
+def own_counts(partition: Partition, shape: Shape) -> tuple[Ints, Ints]:
+    """(n,), (n,): how often the label of each window came before in its sequence, and how many
+    symbols came before it.
+    """
+    nothing = np.zeros(0, np.int64)
+    own = [nothing]
+    length = [nothing]
+    for _, block in partition.chunks():
+        sequence = _sequence_numbers(block, shape)
+        place = block.starts + shape.T
+        own.append(_ranks(sequence * (shape.N + 1) + block.tokens)[place])
+        there = np.concatenate([[0], np.cumsum(block.tokens < shape.N)])
+        length.append(there[place] - there[np.searchsorted(sequence, sequence[place])])
+    return np.concatenate(own), np.concatenate(length)
+
+
+def _ranks(codes: Ints) -> Ints:
+    """(n,): how many equal codes stand before each code."""
+    order = np.argsort(codes, kind="stable")
+    first = np.searchsorted(codes[order], codes[order])
+    ranks = np.empty(codes.size, np.int64)
+    ranks[order] = np.arange(codes.size) - first
+    return ranks
+
+
+def _sequence_numbers(block: Block, shape: Shape) -> Ints:
+    """The sequence that each token of a block belongs to. Sequences stand apart by as many missing
+    tokens as a window has, so a gap of that length begins another one.
+    """
+    there = np.flatnonzero(block.tokens < shape.N)
+    begins = np.zeros(block.tokens.size, np.int64)
+    begins[there[np.diff(there, prepend=-shape.T - 1) > shape.T]] = 1
+    return np.cumsum(begins)
+
+
+def _with_frequencies(
+    partition: Partition, shape: Shape, background: SequenceBackground
+) -> Partition:
+    """A partition, its windows with the distributions of their sequences so far."""
+    N = shape.N
+    start = background.concentration * background.prior
+    counts = np.empty((partition.n, N))
+    for at, block in partition.chunks():
+        sequence = _sequence_numbers(block, shape)
+        mine = counts[at]
+        # The label may be unknown: what counts is all that stands before it
+        place = block.starts + shape.T
+        number = sequence[place - 1]
+        for symbol in range(N):
+            seen = np.concatenate([[0], np.cumsum(block.tokens == symbol)])
+            mine[:, symbol] = seen[place] - seen[np.searchsorted(sequence, number)]
+    distributions = start + counts
+    distributions /= distributions.sum(axis=1, keepdims=True)
+    return partition.with_background(Background(distributions, np.arange(partition.n)))

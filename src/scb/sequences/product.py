@@ -1,0 +1,235 @@
+"""Experts whose predictions are multiplied, p ∝ Π_j p_j^w_j: what they are, and their weights, which
+maximise the likelihood of held-out symbols. That is a concave problem.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax, softmax
+
+from scb.arrays import Array
+from scb.sequences.baselines.adaptive import LongestMatch, RecentFrequencies, RecentPairs
+from scb.sequences.baselines.counts import DEPTH, HistoryModel, history_codes
+from scb.sequences.baselines.crossfit import HeldLabels, best_recent
+from scb.sequences.baselines.ngram import NGram
+from scb.sequences.lag_model import LagModel
+from scb.sequences.tables import Arrays, Codes
+
+# Half-lives that are tried, in symbols
+HALF_LIVES = (8.0, 32.0, 128.0, 512.0)
+# Logarithms of probabilities that the weights are fitted to, at most
+ENTRIES = 1 << 23
+# No expert makes a symbol impossible
+LEAST = 1e-6
+# How strongly the weights are held to those of the lags alone, in nats
+RIDGE = 20.0
+# What an expert must be worth for held-out symbols, in nats
+WORTH = 4.0
+NAMES = ("lags", "n-gram", "recent symbols", "recent pairs", "longest match")
+
+
+class Expert(Protocol):
+    """Predicts the symbols of a sequence."""
+
+    def distributions(self, codes: Codes) -> Array:
+        """(n + 1, N): the distribution of each symbol, and of the one after the last."""
+        ...
+
+
+Experts = dict[str, Any]  # an ``Expert`` for each name
+
+
+@dataclass(frozen=True)
+class LagExpert:
+    """A model of lags as an expert."""
+
+    model: LagModel
+
+    def distributions(self, codes: Codes) -> Array:
+        """(n + 1, N): the distribution of each symbol, and of the one after the last."""
+        after = self.model.distributions(codes)[: codes.size]
+        return np.concatenate([self.model.prior[None], after])
+
+
+@dataclass(frozen=True)
+class HistoryExpert:
+    """An n-gram or a context tree as an expert."""
+
+    model: HistoryModel
+
+    def distributions(self, codes: Codes) -> Array:
+        """(n + 1, N): the distribution of each symbol, and of the one after the last."""
+        histories = history_codes(codes, self.model.N, self.model.counts.depth)
+        distinct, place = np.unique(histories, return_inverse=True)
+        return self.model.distributions(distinct)[place]
+
+
+def fit_experts(
+    lags: LagModel, sequences: Sequence[Codes], tuned: Experts | None = None
+) -> Experts:
+    """The experts for sequences of codes; how fast they forget, and how sure a match is, are as in
+    those that were ``tuned``.
+    """
+    N = len(lags.classes)
+    bigram = NGram.fit(sequences, N, 2, "witten-bell")
+    prior = bigram.distributions(np.zeros(1, np.int64))[0]
+    pairs = bigram.distributions(np.arange(1, N + 1))
+    recent = best_recent(HeldLabels.here(sequences, N, DEPTH)).model
+    match = LongestMatch.fit(sequences, N)
+    half_lives = (HALF_LIVES[0], HALF_LIVES[0])
+    if tuned is not None:
+        half_lives = (tuned["recent symbols"].half_life, tuned["recent pairs"].half_life)
+        sure = tuned["longest match"]
+        match = replace(match, right=sure.right, wrong=sure.wrong)
+    experts = (
+        LagExpert(lags),
+        HistoryExpert(recent),
+        RecentFrequencies(prior, half_lives[0]),
+        RecentPairs(pairs, prior, half_lives[1]),
+        match,
+    )
+    return dict(zip(NAMES, experts, strict=True))
+
+
+def logs_of(expert: Expert, codes: Codes) -> Array:
+    """(n + 1, N): the logarithms of the probabilities, none of them far below the others."""
+    return np.log((1 - LEAST) * expert.distributions(codes) + LEAST / 2)
+
+
+def predicted(codes: Codes, skipped: int = 0) -> NDArray[np.intp]:
+    """The places of symbols that follow another one, after those to skip."""
+    first = max(skipped, 1)
+    return first + np.flatnonzero((codes[first:] >= 0) & (codes[first - 1 : -1] >= 0))
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Sequences to fit the weights to."""
+
+    sequences: list[Codes]
+    skipped: list[int]  # symbols at the start of each that are history only
+
+    @cached_property
+    def places(self) -> list[NDArray[np.intp]]:
+        """The symbols of each sequence that are predicted."""
+        pairs = zip(self.sequences, self.skipped, strict=True)
+        return [predicted(x, skipped) for x, skipped in pairs]
+
+    @cached_property
+    def labels(self) -> NDArray[np.int64]:
+        """(n,): what is to be predicted."""
+        pairs = zip(self.sequences, self.places, strict=True)
+        return np.concatenate([x[at] for x, at in pairs])
+
+    def logs_of(self, expert: Expert) -> Array:
+        """(n, N): what an expert says of each of them."""
+        pairs = zip(self.sequences, self.places, strict=True)
+        return np.concatenate([logs_of(expert, x)[at] for x, at in pairs if at.size])
+
+    def logs(self, experts: Experts) -> Array:
+        """(n, N, experts): what all experts say."""
+        return np.stack([self.logs_of(expert) for expert in experts.values()], axis=2)
+
+    def tuned(self, experts: Experts) -> Experts:
+        """The experts with the half-lives that predict best, and matches as sure as they are right
+        here.
+        """
+        own = np.arange(self.labels.size), self.labels
+        tuned = dict(experts)
+        for name in ("recent symbols", "recent pairs"):
+            choices = [replace(experts[name], half_life=one) for one in HALF_LIVES]
+            tuned[name] = max(choices, key=lambda one: float(self.logs_of(one)[own].sum()))
+        for x, at in zip(self.sequences, self.places, strict=True):
+            tuned["longest match"].learn(x, at)
+        return tuned
+
+
+def fit_weights(logs: Array, labels: NDArray[np.int64], start: Array) -> Array:
+    """(J,): the weights w that maximise Σ log p, p ∝ exp(Σ_j w_j·logs[…, j]), by Newton steps from
+    the weights that they are held to; ``logs`` is (n, N, J).
+    """
+    n, N, J = logs.shape
+    if J == 0:
+        return start
+    some = np.linspace(0, n - 1, min(n, max(1, ENTRIES // (N * J)))).astype(int)
+    logs = logs[some]
+    labels = labels[some]
+    own = logs[np.arange(labels.size), labels]
+
+    def value(w: Array) -> float:
+        score = log_softmax(logs @ w, axis=1)[np.arange(labels.size), labels].sum()
+        return float(score - RIDGE / 2 * ((w - start) ** 2).sum())
+
+    w = start
+    for _ in range(50):
+        p = softmax(logs @ w, axis=1)
+        mean = np.einsum("ns,nsj->nj", p, logs)
+        gradient = (own - mean).sum(axis=0) - RIDGE * (w - start)
+        weighted = (logs * p[:, :, None]).reshape(-1, J)
+        hessian = logs.reshape(-1, J).T @ weighted - mean.T @ mean + RIDGE * np.eye(J)
+        step = np.linalg.solve(hessian, gradient)
+        size = 1.0
+        while value(w + size * step) < value(w) and size > 1e-4:
+            size /= 2
+        w = w + size * step
+        if gradient @ step < 1e-3:  # nats
+            break
+    return w
+
+
+def useful_weights(logs: Array, labels: NDArray[np.int64]) -> Array:
+    """(J,): the weights of experts of which each is worth having; 0 for the others. The first one
+    stays, alone and with weight 1 if all weights together are not worth having.
+    """
+    J = logs.shape[2]
+    start = np.eye(J)[0]
+    kept = np.arange(J)
+
+    def fitted(some: NDArray[np.intp]) -> tuple[float, Array]:
+        weights = fit_weights(logs[:, :, some], labels, start[some])
+        return bits_of(logs[:, :, some], labels, weights), weights
+
+    bits, weights = fitted(kept)
+    while kept.size > 1:
+        without = [np.delete(kept, j) for j in range(1, kept.size)]
+        best = min(without, key=lambda some: fitted(some)[0])
+        less, fewer = fitted(best)
+        if (less - bits) * labels.size * np.log(2) > WORTH:
+            break
+        kept, bits, weights = best, less, fewer
+    alone = bits_of(logs, labels, start)
+    if (alone - bits) * labels.size * np.log(2) <= WORTH * kept.size:
+        return start
+    whole = np.zeros(J)
+    whole[kept] = weights
+    return whole
+
+
+def bits_of(logs: Array, labels: NDArray[np.int64], weights: Array) -> float:
+    """The bits per symbol of a product of experts."""
+    scores = log_softmax(logs @ weights, axis=1)[np.arange(labels.size), labels]
+    return float(-scores.mean() / np.log(2))
+
+
+def what_each_adds(
+    names: Sequence[str], logs: Array, labels: NDArray[np.int64], weights: Array
+) -> Arrays:
+    """For each expert its weight, the bits per symbol that it needs alone, and how many more the
+    others need without it, with weights of their own; 0 if it has no weight.
+    """
+    together = bits_of(logs, labels, weights)
+    start = np.eye(len(names))[0]
+    columns: Mapping[str, list[float]] = {"alone": [], "adds": []}
+    for j in range(len(names)):
+        columns["alone"].append(bits_of(logs, labels, np.eye(len(names))[j]))
+        others = np.flatnonzero(weights)
+        others = others[others != j]
+        without = fit_weights(logs[:, :, others], labels, start[others])
+        less = bits_of(logs[:, :, others], labels, without)
+        columns["adds"].append(less - together if weights[j] else 0.0)
+    numbers = {name: np.array(column) for name, column in columns.items()}
+    return {"expert": np.array(names), "weight": weights, **numbers}

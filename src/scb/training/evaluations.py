@@ -1,0 +1,44 @@
+"""The evaluations of a run, which become rows of its history."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from scb import metrics
+from scb.arrays import Array
+from scb.task import Task
+from scb.training.run import COLUMNS, Run
+
+
+class Evaluations:
+    """Evaluations of a run that are not in its history yet.
+
+    Of A only sums over its columns are kept. The rows are computed when somebody wants to see them,
+    all at once: one by one they would take longer than small steps.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._counts: list[tuple[float, ...]] = []  # step, stage, samples, batch_loss
+        self._points: list[tuple[Array, Array, Array]] = []  # V, and the sums of A
+
+    def note(self, run: Run, batch_loss: float) -> None:
+        """Evaluate a run; ``batch_loss`` is the loss of its last mini-batch."""
+        between_stages = run.stage_step == 0 and run.step > 0
+        # The history counts stages from 1. A row between two of them belongs to the one that has
+        # ended.
+        stage = run.stage if between_stages else run.stage + 1
+        self._counts.append((run.step, stage, run.samples, batch_loss))
+        self._points.append((run.V, *metrics.column_sums(self._task, run.attention)))
+
+    def written(self, run: Run) -> Run:
+        """Return the run with all evaluations in its history."""
+        if not self._counts:
+            return run
+        counts = dict(zip(COLUMNS[:4], np.array(self._counts).T, strict=True))
+        columns = zip(*self._points, strict=True)
+        rows = counts | metrics.measure_all(self._task, *map(np.stack, columns))
+        self._counts = []
+        self._points = []
+        history = {name: np.append(run.history[name], rows[name]) for name in COLUMNS}
+        return replace(run, history=history)

@@ -1,0 +1,94 @@
+"""What a matrix costs, and matrices that are shrunk."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import beta
+
+import scb
+from scb.mixture.price import ColumnCounts, column_prices
+from scb.sequences.lag_fit import LagSettings
+
+
+def permuted(N, n, seed):
+    """Of the symbols, 70 % are a permutation of an earlier one at lag 2 or 5; the current symbol decides at which."""
+    rng = np.random.default_rng(seed)
+    permutation = rng.permutation(N)
+    lags = rng.choice([2, 5], size=N)
+    x = rng.integers(N, size=n + 5)
+    for t in range(5, n + 5):
+        if rng.random() < 0.7:
+            x[t] = permutation[x[t - lags[x[t - 1]]]]
+    return x[5:], lags
+
+
+def test_the_marginal_likelihood_of_two_labels_is_an_integral():
+    base = np.array([0.3, 0.7])
+    columns = ColumnCounts(np.array([[4.0, 0.5], [1.0, 2.5]]), base)
+    for alpha in (0.4, 2.0, 9.0):
+        prior = beta(alpha * base[0], alpha * base[1])
+        for c, marginal in zip(((4.0, 1.0), (0.5, 2.5)), columns.marginal(alpha), strict=True):
+            integral, _ = quad(lambda p, c=c, prior=prior: p ** c[0] * (1 - p) ** c[1] * prior.pdf(p), 0, 1)
+            assert marginal == pytest.approx(np.log(integral), abs=1e-4)
+
+
+def test_with_many_labels_a_column_costs_what_the_bic_asks_for():
+    """That is, (N − 1)/2 · log n but for a constant: ten times the labels add (N − 1)/2 · log 10."""
+    P = np.random.default_rng(0).dirichlet(np.ones(4), 4).T
+    base = P.mean(axis=1)
+    for n in (1e6, 1e7):
+        more = column_prices(10 * n * P, base) - column_prices(n * P, base)
+        np.testing.assert_allclose(more, 1.5 * np.log(10), atol=0.01)
+
+
+@pytest.mark.parametrize("N", [2, 10, 100, 500])
+def test_labels_that_are_drawn_by_chance_gain_no_more_than_they_cost(N):
+    rng = np.random.default_rng(N)
+    base = rng.dirichlet(np.full(N, 0.5))
+    for labels in (3, 300):
+        counts = rng.multinomial(labels, base, size=N).T.astype(float)
+        pooled = counts.sum(axis=1) / counts.sum()
+        there = counts > 0
+        gain = (counts * np.log(np.where(there, counts / labels / np.maximum(pooled, 1e-300)[:, None], 1.0))).sum()
+        assert gain - column_prices(counts, pooled).sum() < 1.0
+
+
+def test_a_permutation_costs_little_however_many_symbols_there_are():
+    """The BIC would ask for 300 · 299/2 · log 100 nats, which is more than there is to be gained."""
+    N, n = 300, 100
+    counts = n * (0.7 * np.eye(N) + 0.3 / N)
+    price = column_prices(counts, np.full(N, 1 / N)).sum()
+    gain = N * n * (0.7 * np.log(0.7 * N))
+    assert 0 < price < gain / 3 < N * (N - 1) / 2 * np.log(n)
+
+
+@pytest.mark.parametrize("transition", ["shared", "per_lag"])
+def test_lags_are_found_where_the_bic_would_hide_any(transition):
+    """100 symbols and 6,000 labels: (N − 1)²/2 · log(n/N) = 20,000 nats, and perfect prediction gains 28,000."""
+    x, lags = permuted(100, 7200, 0)
+    model = scb.SparseContextualBigram(6, transition=transition).fit(x[:6000])
+    found = set(zip(model.lags_["context"].tolist(), model.lags_["lag"].tolist(), strict=True))
+    truth = set(enumerate(lags.tolist()))
+    assert len(found - truth) <= 2
+    assert len(found & truth) >= 90
+    asked = scb.SparseContextualBigram(6, transition=transition, lags=2).fit(x[:6000])
+    assert -model.score(x[6000:]) < -asked.score(x[6000:]) + 0.05 * np.log(2)
+
+
+def test_shrunk_matrices_predict_better_and_are_left_alone_where_there_are_many_labels():
+    x, _ = permuted(60, 5000, 1)
+    plain, shrunk = (
+        scb.SparseContextualBigram(6, transition="shared", smoothing=smoothing).fit(x[:4000]) for smoothing in (1, "auto")
+    )
+    assert plain.lags_["lag"].tolist() == shrunk.lags_["lag"].tolist()
+    assert shrunk.score(x[4000:]) > plain.score(x[4000:]) + 0.2
+    np.testing.assert_allclose(shrunk.transition_.sum(axis=0), 1)
+    few = scb.generate(scb.Task.random(3, 5, 1), 3000)
+    same = [scb.SparseContextualBigram(6, smoothing=smoothing).fit(few) for smoothing in (1, "auto")]
+    np.testing.assert_array_equal(*(model.transition_ for model in same))
+
+
+def test_smoothing_is_a_number_or_auto():
+    assert LagSettings().smoothing == "auto"
+    with pytest.raises(ValueError, match="smoothing = 'much'"):
+        LagSettings(smoothing="much")
