@@ -1,20 +1,20 @@
 """Is ``scb.recover`` at the limit of what samples can tell, and does it know where it is not? On tasks that no test has used.
 
-    python benchmarks/limits.py [positions missed coverage bound] [--jobs 2] [--seconds 200] [--out FOLDER]
+    python benchmarks/limits.py [positions missed coverage] [--jobs 2] [--seconds 200] [--out FOLDER]
 
 Results are kept in benchmarks/limits/, a file for each part; what is there is not run again. Tables of docs/explanation/recovery.md
-and docs/explanation/what-the-data-cannot-tell.md come from there. Tasks are drawn by plain code that shares nothing with the library.
+come from there. Tasks are drawn by plain code that shares nothing with the library.
 
 ``positions``: the least n on a ladder, in steps of 8 %, at which all positions are right; beside that of a test that knows P.
 ``missed``: columns that lack a position, whether they are marked, and whether their intervals hold; at an n that misses some.
-``coverage``: intervals of P by distance from 0. ``bound``: squared errors over the Cramér–Rao bound.
+``coverage``: intervals of P by distance from 0, and squared errors over the Cramér–Rao bound.
 """
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from study import Case, Row, Section
+from study import Case, Row, Section, group, main, percent, rounded, so_many, table_of, wilson
 
 KEPT = Path(__file__).with_suffix("")
 STEP = 1.08
@@ -182,4 +182,128 @@ def missed(case: Case) -> Row:
     return counts
 
 
-SECTIONS: dict[str, Section] = {}
+def coverage(case: Case) -> Row:
+    """Entries of P in their intervals by their distance from 0, and squared errors over the Cramér–Rao bound."""
+    import scb
+    from scb.theory.information import cramer_rao
+
+    N, n = case["N"], case["n"]
+    task = draw_task(case)
+    fit = scb.recover(scb.sample(task, n, seed=case["seed"]), N=N)
+    if wrong(task, fit.support) != (0, 0):
+        return {"right": False}
+    least = cramer_rao(task, n)
+    ends = fit.intervals().V
+    inside = (ends[..., 0] <= task.P) & (ends[..., 1] >= task.P)
+    simple = np.abs(fit.V - task.P) <= 1.96 * fit.stderr.V
+    place = np.digitize(task.P / np.sqrt(least.P), EDGES)
+    counts = [[int((place == i).sum()), int(inside[place == i].sum()), int(simple[place == i].sum())] for i in range(4)]
+    on = task.Q > 0
+    ratios = rounded(
+        ratio_P=np.square(fit.V - task.P).sum() / least.P.sum(), ratio_Q=np.square(fit.A - task.Q)[on].sum() / least.Q.sum()
+    )
+    return {"right": True, "near": counts} | ratios
+
+
+# ------------------------------------------------------------------------------------------------------- the tables
+
+
+def positions_table(rows: list[tuple[Case, Row]]) -> list[str]:
+    """n for 90 % of the tasks, and fits with a false position."""
+    lines = []
+    for (kind, common, N), found in group(rows, "kind", "common", "N").items():
+        known, ours = (np.quantile([size(row[name]) for row in found], 0.9) for name in ("known", "ours"))
+        fits, false = (sum(row[name] for row in found) for name in ("fits", "false"))
+        where = "common" if common else "separate"
+        ratio = f"{ours / known:.2f}"
+        lines.append(
+            [kind, where, N, len(found), f"{known:,.0f}", f"{ours:,.0f}", ratio, f"{so_many(false, fits)} ({wilson(false, fits)})"]
+        )
+    return table_of("P|positions|N|tasks|n, P known|n, `recover`|ratio|fits with a false position", lines)
+
+
+def missed_table(rows: list[tuple[Case, Row]]) -> list[str]:
+    """Columns with a missed position, and fits with a false mark."""
+    lines = []
+    for (kind, N, n), found in group(rows, "kind", "N", "n").items():
+        total = {name: sum(row[name] for row in found) for name in found[0]}
+        good = total["marked"] + total["held"]
+        false = sum(row["false_marks"] > 0 for row in found)
+        lines.append(
+            [
+                *(kind, N, f"{n:,}", len(found), total["missed"], total["marked"]),
+                f"{percent(good / max(total['missed'], 1))} ({wilson(good, total['missed'])})",
+                f"{percent(total['complete_held'] / max(total['complete'], 1))}",
+                f"{so_many(false, len(found))} ({wilson(false, len(found))})",
+            ]
+        )
+    heads = (
+        "P|N|n|fits|columns that lack a position|marked|marked, or intervals hold|complete: intervals hold|fits with a false mark"
+    )
+    return table_of(heads, lines)
+
+
+def coverage_table(rows: list[tuple[Case, Row]]) -> list[str]:
+    """How many entries of P lie in their intervals, by distance from 0."""
+    lines = []
+    for (kind, N, n), found in group(rows, "kind", "N", "n").items():
+        right = [row for row in found if row["right"]]
+        counts = np.sum([row["near"] for row in right], axis=0)
+        cells = [f"{percent(i / m)} ({percent(s / m)}) of {m:,}" if m else "" for m, i, s in counts.tolist()]
+        lines.append([kind, N, f"{n:,}", so_many(len(right), len(found)), *cells])
+    return table_of("P|N|n|support right|below 2|2 to 4|4 to 6|above 6", lines)
+
+
+def bound_table(rows: list[tuple[Case, Row]]) -> list[str]:
+    """Squared errors over the bound."""
+    lines = []
+    for (kind, N, n), found in group(rows, "kind", "N", "n").items():
+        cells = []
+        for name in ("ratio_P", "ratio_Q"):
+            ratios = [row[name] for row in found if row["right"]]
+            cells.append(f"{np.mean(ratios):.2f} ± {np.std(ratios, ddof=1) / len(ratios) ** 0.5:.2f}")
+        lines.append([kind, N, f"{n:,}", *cells])
+    return table_of("P|N|n|squared error / bound, P|Q", lines)
+
+
+# -------------------------------------------------------------------------------------------------------- the cases
+
+# Where the ladder is entered: samples of about which the test that knows P is right
+ENTRIES = {3: 500, 5: 700, 10: 1100, 20: 1800, 30: 2300, 50: 3000}
+FEW = (("dirichlet", 10, 1500), ("dirichlet", 20, 2500), ("dirichlet", 30, 3500), ("dirichlet", 50, 7500), ("block", 10, 1000))
+FEW += (("block", 20, 1700), ("block", 30, 2200), ("block", 50, 3000), ("permutation", 20, 800), ("permutation", 50, 1700))
+COVERED = (("zipf", 5, 20_000), ("zipf", 10, 40_000), ("near-permutation", 5, 5000), ("near-permutation", 10, 5000))
+COVERED += tuple(("dirichlet", N, n) for N in (3, 5, 10) for n in (5000, 20_000))
+
+
+def rung(n: float) -> int:
+    """The rung of the ladder next to n samples."""
+    return round(float(np.log(n) / np.log(STEP)))
+
+
+SECTIONS = {
+    "positions": Section(
+        [
+            {"kind": kind, "common": common, "N": N, "T": 200, "start": rung(n), "most": rung(n) + 15, "seed": seed}
+            for seed in range(40)
+            for N, n in reversed(ENTRIES.items())
+            for kind in ("block", "permutation")
+            for common in (False, True)
+        ],
+        positions,
+        {"limit": positions_table},
+    ),
+    "missed": Section(
+        [{"kind": kind, "N": N, "n": n, "T": 200, "seed": 1000 + seed} for seed in range(60) for kind, N, n in FEW],
+        missed,
+        {"missed": missed_table},
+    ),
+    "coverage": Section(
+        [{"kind": kind, "N": N, "n": n, "T": 50, "seed": 2000 + seed} for seed in range(100) for kind, N, n in COVERED],
+        coverage,
+        {"coverage": coverage_table, "squared errors": bound_table},
+    ),
+}
+
+if __name__ == "__main__":
+    main(__doc__, KEPT, "explanation/recovery.md", SECTIONS)

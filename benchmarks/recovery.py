@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from study import Case, Row, Section, group, main, percent, rounded, so_many, table_of
+from study import Case, Row, Section, group, main, percent, rounded, so_many, table_of, wilson
 
 KEPT = Path(__file__).with_suffix("")
 SIZES = (200, 250, 300, 350, 400, 500, 600, 800)  # samples of the curve
@@ -139,7 +139,7 @@ def support_table(rows: list[tuple[Case, Row]]) -> list[str]:
     lines = []
     for (N, T, n), some in group(rows, "N", "T", "n").items():
         right, missed = _success(some, "")
-        cells = [f"{right} ({_wilson(sum(is_right(row) for row in some), len(some))})", missed]
+        cells = [f"{right} ({wilson(sum(is_right(row) for row in some), len(some))})", missed]
         both = [row for row in some if "moments_missed" in row]
         lines.append([N, f"{T:,}", f"{n:,}", *cells, *(_success(both, "moments_") if both else ["", ""])])
     headings = "N|T|n|support exactly right (95 % interval)|missed, false|moments alone: right|missed, false"
@@ -150,15 +150,6 @@ def _success(rows: list[Row], prefix: str) -> list[str]:
     """How many supports are right, and how many positions are missed and false in all."""
     missed, false = (sum(row[prefix + name] for row in rows) for name in ("missed", "false"))
     return [so_many(sum(is_right(row, prefix) for row in rows), len(rows)), f"{missed}, {false}"]
-
-
-def _wilson(right: int, of: int) -> str:
-    """Wilson's 95 % interval of a share."""
-    p, z = right / of, 1.96
-    middle = p + z * z / (2 * of)
-    half = z * np.sqrt(p * (1 - p) / of + z * z / (4 * of * of))
-    scale = 1 + z * z / of
-    return f"{100 * (middle - half) / scale:.1f} to {percent((middle + half) / scale)}"
 
 
 def bound_table(rows: list[tuple[Case, Row]]) -> list[str]:

@@ -18,8 +18,6 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 Case = dict[str, Any]
 Row = dict[str, Any]
 Table = Callable[[list[tuple[Case, Row]]], list[str]]
@@ -52,21 +50,24 @@ def complete(path: Path, work: Callable[[Case], Row], cases: Sequence[Case], job
     for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # the processes are spawned, and see it before they load anything
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool, path.open("a") as file:
-        futures = {pool.submit(work, case): case for case in missing}
+        futures = {pool.submit(_in_time, work, case, time.time() + seconds): case for case in missing}
         for number, future in enumerate(as_completed(futures), start=1):
-            if future.cancelled():
-                continue
             try:
                 row = future.result()
             except Exception as error:  # the others go on, and this one is run again the next time
                 print(f"\n{futures[future]}: {error!r}", file=sys.stderr, flush=True)
                 continue
+            if row is None:
+                continue
             print(json.dumps([futures[future], row]), file=file, flush=True)
             left = (time.perf_counter() - began) / number * (len(missing) - number) / 60
-            if time.perf_counter() - began > seconds:
-                pool.shutdown(wait=False, cancel_futures=True)
             print(f"\r{number} of {len(missing)}, about {left:.0f} minutes left ", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
+
+
+def _in_time(work: Callable[[Case], Row], case: Case, deadline: float) -> Row | None:
+    """The row of a case, if it begins before the deadline."""
+    return work(case) if time.time() < deadline else None
 
 
 def _key(case: Case) -> str:
@@ -122,8 +123,9 @@ def main(description: str | None, kept: Path, page: str, sections: Mapping[str, 
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sections", nargs="*", help=f"of {', '.join(sections)}; all if none is named")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
-    parser.add_argument("--seconds", type=float, default=np.inf, help="of each section, after which no further case is begun")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="of each section, after which no further case is begun")
     parser.add_argument("--out", type=Path, default=kept, help="the folder of the results")
+    parser.add_argument("--only", type=int, nargs="*", metavar="N", help="cases with so many tokens")
     parser.add_argument("--tables", action="store_true", help="run nothing; write the tables of what is there")
     asked = parser.parse_args()
     if unknown := set(asked.sections) - set(sections):
@@ -134,7 +136,8 @@ def main(description: str | None, kept: Path, page: str, sections: Mapping[str, 
         path = asked.out / f"{name}.jsonl"
         if not asked.tables:
             print(name, end=": ", file=sys.stderr, flush=True)
-            complete(path, section.work, section.cases, asked.jobs, asked.seconds)
+            cases = [case for case in section.cases if not asked.only or case["N"] in asked.only]
+            complete(path, section.work, cases, asked.jobs, asked.seconds)
         if asked.out != kept:
             continue
         for heading, table in section.tables.items():
@@ -154,3 +157,14 @@ def percent(share: float, form: str = ".1f") -> str:
 def so_many(part: int, whole: int) -> str:
     """How many of how many, in one piece."""
     return f"{part} of {whole}".replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def wilson(right: int, of: int) -> str:
+    """Wilson's 95 % interval of a share."""
+    if of == 0:
+        return ""
+    p, z = right / of, 1.96
+    middle = p + z * z / (2 * of)
+    half = z * math.sqrt(p * (1 - p) / of + z * z / (4 * of * of))
+    scale = 1 + z * z / of
+    return f"{100 * (middle - half) / scale:.1f} to {percent((middle + half) / scale)}"

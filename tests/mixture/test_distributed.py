@@ -136,6 +136,7 @@ def test_every_sum_equals_that_of_one_machine(monkeypatch):
     at = Mixture(task.P, data.label_distribution, np.c_[np.full(4, 0.1), 0.9 * task.weights.T])
     U, z = at.P - (at.P @ data.mu)[:, None], np.full(4, 4.0)
     floor = 0.3 * data.label_distribution
+    folds = np.array([0, 1, 1, 0])
     for counted in (True, False):
         mine, theirs = (x.rows(with_background(task)) for x in (parts, data))
         assert (mine.counted is not None) == counted
@@ -147,11 +148,12 @@ def test_every_sum_equals_that_of_one_machine(monkeypatch):
             (mine.total(RowTable.curvature_along, at, U, at.q), theirs.total(RowTable.curvature_along, at, U, at.q)),
             ([mine.total(RowTable.logliks, at)], [theirs.total(RowTable.logliks, at)]),
             tuple(one.total(RowTable.weight_curvature, at, np.arange(4) != 2) for one in (mine, theirs)),
-            ([mine.score_levels(U, at, data.mu, z)], [theirs.score_levels(U, at, data.mu, z)]),
+            tuple([one.score_levels(np.array([U, U / 2]), folds, at, data.mu, z)] for one in (mine, theirs)),
             ([parts.total(Partition.scores, U)], [data.total(Partition.scores, U)]),
-            *(
-                ([parts.total(f, U, at, rows=mine)], [data.total(f, U, at, rows=theirs)])
-                for f in (Partition.likelihood_scores, Partition.distribution_scores)
+            tuple([one.total(Partition.distribution_scores, U, at, rows=rows)] for one, rows in ((parts, mine), (data, theirs))),
+            tuple(
+                [one.total(Partition.likelihood_scores, np.array([U, U / 2]), folds, at, rows=rows)]
+                for one, rows in ((parts, mine), (data, theirs))
             ),
             (
                 parts.total(Partition.source_tables, 2, at, rows=mine),

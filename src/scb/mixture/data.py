@@ -37,6 +37,11 @@ class Rows:
     # The rows of all partitions together, here; None where they are too different to be counted
     counted: RowTable | None
 
+    @property
+    def divided(self) -> bool:
+        """Whether rows lie in several places, so that a sum over them takes a round trip."""
+        return self.counted is None and len(self.held) > 1
+
     def total(self, function: Callable[..., Any], *same: Any) -> Any:
         """The sum of a function of ``RowTable`` over all rows."""
         if self.counted is not None:

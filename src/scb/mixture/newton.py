@@ -9,6 +9,7 @@ ridge if that reaches too far. For conjugate gradients the EM step is the precon
 and Jennrich 1993).
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -205,8 +206,9 @@ def inverse_along(
     step = np.zeros_like(residual)
     size = first = float(residual @ direction)
     most, precision = TUNING.products_if_exact if exact else TUNING.products
+    curvature_along = _products(rows, at)
     for turn in range(most):
-        curved = _flat(*rows.total(RowTable.curvature_along, at, *_parts(at, direction)))
+        curved = _flat(*curvature_along(*_parts(at, direction)))
         curvature = float(direction @ curved)
         if curvature <= np.finfo(float).eps * size:  # flat, or not concave
             return _parts(at, direction if turn == 0 else step)
@@ -220,6 +222,20 @@ def inverse_along(
             break
         direction = ahead + size / before * direction
     return _parts(at, step)
+
+
+def _products(rows: Rows, at: Mixture) -> Callable[[Array, Array], Step]:
+    """The function that multiplies minus the second derivatives by a direction.
+
+    Where rows lie in several places, the matrix is summed once, if it is not too large: each
+    product would take a round trip.
+    """
+    entries = at.P.size * (at.P.shape[1] + 2 * at.q.size)
+    if not rows.divided or 8 * entries > TUNING.summed_bytes:
+        return lambda in_P, in_q: rows.total(RowTable.curvature_along, at, in_P, in_q)
+    PP, Pq, qq, mixed = rows.total(RowTable.curvature, at)
+    all_P = np.ones(at.P.shape, bool)
+    return Information(PP, Pq - mixed, qq, all_P, np.ones(at.q.shape, bool)).times
 
 
 def _em_direction(point: Point, eager: Flags | None) -> Any:

@@ -170,6 +170,9 @@ class Tuning:
     evidence_precision: float = 0.02
     # Bytes of rows that may be kept for evidence that has not been asked for yet.
     evidence_bytes: int = 1 << 26
+    # Bytes of second derivatives that several places may send for a Newton step; beyond it they send
+    # products.
+    summed_bytes: int = 1 << 26
     # Bytes that second derivatives may take; beyond it there are no standard errors.
     information_bytes: int = 1 << 30
     # A profile of the background's weight: where it starts and ends, the trace of it that other

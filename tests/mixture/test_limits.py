@@ -1,0 +1,136 @@
+"""Few samples for each entry of P: cross-fitting, levels for all positions and columns together, and profiles near 0."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import softmax
+from scipy.stats import chi2, norm
+
+import scb
+from scb.mixture.cross_fit import CrossFit, _folds, _P_of_others
+from scb.mixture.fit import background_ratios, incomplete_from
+from scb.mixture.model import Mixture, weight_table
+from scb.mixture.samples_in import as_data
+from scb.mixture.select import Selection
+from scb.mixture.shared import SHARED_MATRIX, criterion
+from scb.mixture.tuning import TUNING
+from scb.task.sampling import Batch
+
+
+def permutation_task(N, T, seed):
+    """Each token has one successor in four of five cases; two positions after each token."""
+    rng = np.random.default_rng(seed)
+    P = np.full((N, N), 0.2 / N)
+    P[rng.permutation(N), np.arange(N)] += 0.8
+    Q = np.zeros((T, N))
+    for k in range(N):
+        Q[rng.choice(T, 2, replace=False), k] = 0.5
+    return scb.Task(P, Q)
+
+
+def search_at(task, batch, support):
+    """A search that stands at some positions, with P and weights fitted to them."""
+    data = as_data(batch, task.N)
+    q = weight_table([np.full(s.size, 1.0) for s in support], np.full(task.N, 0.05))
+    mixture = Mixture(task.P, data.label_distribution, q)
+    search = Selection(data, SHARED_MATRIX, list(support), mixture, np.zeros(task.N, np.intp))
+    search.fit(search.rows())
+    return search
+
+
+def test_a_position_that_P_absorbs_is_seen_with_the_P_of_others():
+    """2 samples for each entry of P: the fitted P explains the labels of a missed position, that of the other folds does not."""
+    N = 40
+    task = permutation_task(N, 60, seed=1)
+    batch = scb.sample(task, 3000, seed=1)
+    missed = (7, int(task.support[7][0]))
+    support = [s[1:] if k == 7 else s for k, s in enumerate(task.support)]
+    search = search_at(task, batch, support)
+    crossed = CrossFit.from_search(search)
+    assert crossed.missed() == [missed]
+    ratios = crossed.ratios()
+    others = np.arange(N) != 7
+    assert ratios[7] > incomplete_from(N) > ratios[others].max()
+    fit = search.policy.fit(search.rows(), search.mixture)
+    without = replace(fit.mixture, q=weight_table([q[1:][q[1:] > 0] for q in fit.mixture.q], np.zeros(N)))
+    absorbed = background_ratios(search.rows(), search.policy.fit(search.rows(), without), fit.mixture)
+    assert absorbed[7] < ratios[7] / 2
+
+
+def test_the_P_of_others_does_not_depend_on_the_labels_of_a_fold():
+    task = permutation_task(12, 30, seed=2)
+    batch = scb.sample(task, 1000, seed=2)
+    folds = _folds(np.bincount(batch.last, minlength=12))
+    assert np.bincount(folds).min() >= 1
+    other_labels = np.where(folds[batch.last] == 0, batch.label[::-1], batch.label)
+    searches = [search_at(task, Batch(batch.context, batch.last, x), task.support) for x in (batch.label, other_labels)]
+    at = searches[0].mixture
+    mine, theirs = (_P_of_others(search.rows(), at, folds != 0) for search in searches)
+    np.testing.assert_array_equal(mine, theirs)
+    np.testing.assert_allclose(mine.sum(axis=0), 1)
+    assert (mine > 0).all()
+    full = _P_of_others(searches[0].rows(), at, folds >= 0)
+    assert np.abs(full - mine).max() > 1e-3
+
+
+def test_few_samples_are_enough_where_P_has_many_entries():
+    """3,000 samples for 1,600 entries of P: all positions, no false one, no false mark."""
+    right = 0
+    for seed in range(3):
+        task = permutation_task(40, 60, seed=10 + seed)
+        fit = scb.recover(scb.sample(task, 3000, seed=seed), N=40)
+        right += all(np.array_equal(a, b) for a, b in zip(fit.support, task.support, strict=True))
+        assert not fit.incomplete.any()
+        for k, interval in enumerate(fit.intervals()):
+            assert (interval[:, 0] < interval[:, 1]).all()
+            assert (interval[:, 0] <= fit.A[fit.support[k], k]).all()
+    assert right >= 2
+
+
+def test_levels_are_those_of_all_positions_and_of_all_columns():
+    for states in (2, 3, 20, 50):
+        chance = chi2.sf(incomplete_from(states), 1) / 2
+        assert states * chance == pytest.approx(0.05, rel=1e-6)
+    for N, n in ((3, 60), (3, 3000), (20, 2000)):
+        data = as_data(scb.sample(scb.Task.random(N, 40, 2, seed=0), n, seed=0), N)
+        c = criterion(data)
+        extended_bic = np.log(data.counts) + 2 * np.log(N * 40)
+        chance = np.minimum(TUNING.false_position, TUNING.false_position_samples / data.counts)
+        expected = np.minimum(norm.isf(chance / (N * 40)) ** 2, extended_bic)
+        np.testing.assert_allclose(c, expected, rtol=1e-6)
+        assert (c < extended_bic).all()
+
+
+def test_ends_near_zero_are_where_a_general_optimiser_finds_them():
+    """L-BFGS over softmax coordinates with one entry held; upwards with half a label more on the entry."""
+    task = scb.Task.random(3, 10, 2, seed=3)
+    batch = scb.sample(task, 2500, seed=3)
+    fit = scb.recover(batch, N=3)
+    reach = fit.intervals().V
+    tokens = np.array([batch.context[:, [s[j] for s in fit.support]][np.arange(2500), batch.last] for j in (0, 1)])
+    near = np.argwhere((fit.V > 0) & (fit.V < 6 * fit.stderr.V))
+    assert len(near) >= 2
+
+    def highest(entry, value, half_label):
+        def negative(theta):
+            P = softmax(theta[:9].reshape(3, 3), axis=0)
+            if value is not None:
+                column = np.where(np.arange(3) == entry[0], 0.0, P[:, entry[1]])
+                P[:, entry[1]] = column * (1 - value) / column.sum()
+                P[entry] = value
+            q = 1 / (1 + np.exp(-theta[9:]))[batch.last]
+            f = q * P[batch.label, tokens[0]] + (1 - q) * P[batch.label, tokens[1]]
+            return -np.log(f).sum() - half_label * np.log(P[entry])
+
+        weights = np.array([fit.A[s[0], k] for k, s in enumerate(fit.support)])
+        start = np.r_[np.log(fit.V + 1e-4).ravel(), np.log(weights / (1 - weights))]
+        return -minimize(negative, start, method="L-BFGS-B", options={"maxiter": 500}).fun
+
+    for entry in map(tuple, near[:3].tolist()):
+        for side, half_label in ((0, 0.0), (1, 0.5)):
+            end = reach[entry][side]
+            if end > 0:
+                fallen = 2 * (highest(entry, None, half_label) - highest(entry, end, half_label))
+                assert fallen == pytest.approx(1.96**2, abs=0.3)
