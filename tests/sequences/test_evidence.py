@@ -1,6 +1,7 @@
 """The estimator on data of others: many symbols, gaps, short sequences, unseen symbols; and how sure it is of what it finds."""
 
 import copy
+import csv
 import json
 import pickle
 import warnings
@@ -13,6 +14,7 @@ from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 
 import scb
+from scb.folders import opened
 from scb.mixture import select
 from scb.mixture.em import climb_by_em, maximise
 from scb.mixture.fit import incomplete_from
@@ -22,6 +24,7 @@ from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable, Slots
 from scb.mixture.tuning import TUNING
 from scb.sequences.coding import windows_of_codes
+from scb.sequences.fit_folder import write_tables
 from scb.sequences.lag_fit import MAX_LAG
 from scb.sequences.report import lag_table
 from truth.mtd import MTD
@@ -244,6 +247,19 @@ def test_where_there_is_no_time_to_fit_again_evidence_is_a_bound_and_adds_up(tra
     assert ("≤" in str(summary)) == bounds.any()
     assert any("at most" in line for line in summary.warnings) == bounds.any()
     assert ("≤" in str(lag_table(again._model())[1])) == bounds.any()
+
+
+def test_the_influence_of_the_current_symbol_is_not_known_and_files_say_so(tmp_path):
+    x = (np.random.default_rng(0).random(3000) < 0.3).cumsum() % 2
+    for context in (True, False):
+        model = Bigram(3, context=context, transition="per_lag").fit(x)
+        assert model.lags_["lag"].tolist() == [1, 1][: 1 + context]
+        with opened(tmp_path / str(context), "a test") as folder:
+            write_tables(folder, model)
+        with (tmp_path / str(context) / "lags.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        assert [np.isnan(float(row["influence"])) for row in rows] == [context] * len(rows)
+        assert np.isnan(model.summary().columns["influence"]).all() == context
 
 
 def test_evidence_is_found_when_it_is_asked_for_and_goes_with_the_model(tmp_path):

@@ -227,7 +227,8 @@ class Partition:
         if rows.index is not None:
             counted = rows.some(np.flatnonzero(chosen)).distributions(at)
         number = np.cumsum(chosen) - 1
-        for where, chunk in self.chunks(TUNING.samples_at_once):
+        # Those of counted rows serve a whole block; others take much memory
+        for where, chunk in self.chunks(TUNING.samples_at_once if counted is None else None):
             mine = np.flatnonzero((chunk.last == k) | (k is None))
             row = rows.row_numbers[where][mine]
             if counted is not None:
@@ -236,12 +237,10 @@ class Partition:
                 yield chunk.some(mine), rows.some(row).distributions(at), np.arange(mine.size)
 
     def inverse_probabilities(
-        self, rows: RowTable, at: Mixture
+        self, rows: RowTable, at: Mixture, k: int | None = None
     ) -> Iterator[tuple[Block, Array, Ints]]:
-        """The samples in parts; one over the probability of every label (r, N), for some rows; the
-        row of each sample.
-        """
-        for chunk, f, row in self.distributions(rows, at):
+        """As ``distributions``, with one over the probability of every label (r, N)."""
+        for chunk, f, row in self.distributions(rows, at, k):
             yield chunk, 1 / np.maximum(f, TUNING.tiny), row
 
     def missing(self, shape: Shape) -> Array:
@@ -264,8 +263,7 @@ class Partition:
         """
         scores = np.zeros((shape.T, shape.N, shape.N))
         information = np.zeros_like(scores)
-        for chunk, f, row in self.distributions(rows, at, k):
-            inverse = 1 / np.maximum(f, TUNING.tiny)
+        for chunk, inverse, row in self.inverse_probabilities(rows, at, k):
             add_source_tables(*chunk.pairs, row, inverse, scores, information)
         return scores, information
 

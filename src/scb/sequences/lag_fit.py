@@ -269,7 +269,7 @@ def _initial(known: dict[int, Array], data: Data) -> Initial:
 
 
 def lag_evidence(pending: PendingEvidence, n: int) -> Mapping[str, Array]:
-    """The columns nats, nats_bound, delta_bic and influence_stderr of ``LagModel.table``, for a fit to n
+    """The columns nats, delta_bic, influence_stderr and nats_bound of ``LagModel.table``, for a fit to n
     windows.
 
     Since they take longer than the fit, they are computed on first use if the rows of the fit are
@@ -293,9 +293,9 @@ def _columns(pending: PendingEvidence, n: int) -> dict[str, Array]:
     )
     return {
         "nats": nats,
-        "nats_bound": bounds,
         "delta_bic": 2 * nats - np.log(n) * parameters,
         "influence_stderr": errors,
+        "nats_bound": bounds,
     }
 
 

@@ -111,7 +111,9 @@ def lag_table(model: LagModel) -> tuple[dict[str, str], list[list[str]]]:
 def _cell(name: str, value: Any, is_bound: bool) -> str:
     if name == "context":
         return readable(value)
-    if isinstance(value, float) and not np.isfinite(value):
+    if isinstance(value, float) and (
+        not np.isfinite(value) or (name == "influence" and value == 0)
+    ):
         return "–"
     mark = "≤ " if is_bound and name in ("nats", "delta_bic") else ""
     return mark + HEADINGS[name][1].format(value)

@@ -250,7 +250,7 @@ def _written(columns: Arrays, most: int = 60) -> list[str]:
         "now": ["any" if x is None else repr(x) for x in chosen["context"].tolist()],
         "lag": [str(x) for x in chosen["lag"]],
         "weight": [f"{x:.3f}" for x in chosen["weight"]],
-        "influence": [f"{x:.3f}" if np.isfinite(x) else "" for x in chosen["influence"]],
+        "influence": [f"{x:.3f}" if x > 0 else "" for x in chosen["influence"]],
         "95 %": [
             f"{low:.3f} - {high:.3f}" if np.isfinite(low) else ""
             for low, high in zip(chosen["low"], chosen["high"], strict=True)
