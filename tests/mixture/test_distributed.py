@@ -232,7 +232,7 @@ CHUNKS = ((3, 2000, 97, 3900),)
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"transition": "per_lag"}, {"context": False}],
+    [{}, {"transition": "per_lag"}, {"context": False, "background": "labels"}],
     ids=["shared", "per_lag", "no context"],
 )
 def test_the_estimator_on_an_array_with_gaps(client, letters, options):
@@ -246,7 +246,7 @@ def test_the_estimator_on_an_array_with_gaps(client, letters, options):
     "options",
     [
         {"transition": "per_lag"},
-        {"transition": "per_lag", "context": False},
+        {"transition": "per_lag", "context": False, "background": "labels"},
         {"lags": 1},
         {"lags": [2, 5]},
         {"lags": [2, 5], "transition": "per_lag"},

@@ -28,9 +28,8 @@ from scb.sequences.baselines.counts import (
     HistoryCounts,
     HistoryModel,
     deepest,
-    is_long_enough,
 )
-from scb.sequences.baselines.ngram import SMOOTHINGS, NGram
+from scb.sequences.baselines.ngram import NGram, best_depth, logliks_by_depth
 from scb.sequences.baselines.per_sequence import SequenceBackground
 from scb.sequences.lag_fit import (
     LagSettings,
@@ -339,26 +338,20 @@ def _best_ngram(blocks: HeldOutBlocks) -> HistoryModel:
     longest = deepest(train.N, min(DEPTH, train.T))
     counts = train.total(_counted, longest)
     labels = blocks.mapped(histories_of, longest)
-    best: HistoryModel = NGram(counts.shortened(0))
-    highest = -np.inf
-    for depth in range(longest + 1):
-        short = counts.shortened(depth)
-        for smoothing in SMOOTHINGS:
-            model = NGram(short, smoothing)
-            loglik = blocks.total(partial(_history_loglik, model=model), labels)
-            if loglik > highest:
-                best, highest = model, loglik
-        if is_long_enough(depth, best.counts.depth):
-            break
-    return best
+
+    def logliks(depth: int) -> Array:
+        return blocks.total(partial(_ngram_logliks, counts.shortened(depth)), labels)
+
+    depth, smoothing = best_depth(logliks, longest)
+    return NGram(counts.shortened(depth), smoothing)
+
+
+def _ngram_logliks(counts: HistoryCounts, labels: Histories) -> Array:
+    return logliks_by_depth(replace(counts), labels)
 
 
 def _counted(partition: Partition, shape: Shape, depth: int) -> HistoryCounts:
     return HistoryCounts.count(histories_of(partition, shape, depth), shape.N, depth)
-
-
-def _history_loglik(labels: Histories, model: HistoryModel) -> Array:
-    return np.log(model.likelihoods(labels)).sum()
 
 
 def _ngram_likelihoods(partition: Partition, shape: Shape, model: HistoryModel) -> Array:

@@ -24,10 +24,9 @@ from scb.sequences.baselines.counts import (
     Ints,
     deepest,
     histories_in,
-    is_long_enough,
 )
 from scb.sequences.baselines.ctw import ContextTree, likely_tree
-from scb.sequences.baselines.ngram import SMOOTHINGS, NGram
+from scb.sequences.baselines.ngram import NGram, best_depth, logliks_by_depth
 
 BLOCKS = 10
 # Makes a model of counts
@@ -93,14 +92,20 @@ def cross_fit(
     labels: HeldLabels, depth: int, makers: Sequence[Maker], blocks: int
 ) -> Iterator[CrossFit]:
     """For each maker, the model of all blocks, and those of all blocks but one."""
+    others = _other_blocks(labels, depth, blocks)
+    (whole,) = labels.total(_count_blocks, labels.N, depth, 1)
+    logliks = labels.total(_loglik_of_folds, others, makers)
+    for make, loglik in zip(makers, logliks.tolist(), strict=True):
+        yield CrossFit(make(whole), [make(counts) for counts in others], loglik / labels.n)
+
+
+def _other_blocks(labels: HeldLabels, depth: int, blocks: int) -> list[HistoryCounts]:
+    """For each block, the counts of all others."""
     if labels.n < 2:
         raise InputError(f"there are {labels.n} symbols: at least 2 are needed to hold one out")
     parts = labels.total(_count_blocks, labels.N, depth, min(blocks, labels.n))
     whole = reduce(add, parts)
-    others = [whole - part for part in parts]
-    logliks = labels.total(_loglik_of_folds, others, makers)
-    for make, loglik in zip(makers, logliks.tolist(), strict=True):
-        yield CrossFit(make(whole), [make(counts) for counts in others], loglik / labels.n)
+    return [whole - part for part in parts]
 
 
 def _count_blocks(
@@ -129,13 +134,26 @@ def best_ngram(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
     """The interpolated n-gram that predicts new blocks best, among all smoothings and lengths of
     histories.
     """
-    smoothings = [partial(NGram, smoothing=smoothing) for smoothing in SMOOTHINGS]
-    best = max(cross_fit(labels, 0, smoothings, blocks), key=lambda fit: fit.score)
-    for depth in range(1, labels.depth + 1):
-        best = max(best, *cross_fit(labels, depth, smoothings, blocks), key=lambda fit: fit.score)
-        if is_long_enough(depth, best.model.counts.depth):
-            break
+    depth, smoothing = best_depth(partial(_ngram_logliks, labels, blocks), labels.depth)
+    (best,) = cross_fit(labels, depth, [partial(NGram, smoothing=smoothing)], blocks)
     return best
+
+
+def _ngram_logliks(labels: HeldLabels, blocks: int, depth: int) -> Array:
+    """(depth + 1, smoothings): the log-likelihood of all labels by the folds that have not seen
+    them, for n-grams with histories of up to ``depth`` symbols.
+    """
+    return labels.total(_ngram_logliks_of_folds, _other_blocks(labels, depth, blocks))
+
+
+def _ngram_logliks_of_folds(
+    labels: Histories, first: int, n: int, others: list[HistoryCounts]
+) -> Array:
+    """The same for the labels of one partition, computed where these are stored."""
+    parts = blocks_of(labels, first, n, len(others))
+    # The caches of these copies are dropped afterwards
+    folds = (logliks_by_depth(replace(c), part) for c, part in zip(others, parts, strict=True))
+    return reduce(add, folds)
 
 
 def best_context_tree(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:

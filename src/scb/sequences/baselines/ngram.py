@@ -16,7 +16,7 @@ of h:
 After the empty history all N symbols are equally likely, so that none is impossible.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -32,6 +32,7 @@ from scb.sequences.baselines.counts import (
     HistoryModel,
     Ints,
     histories_in,
+    is_long_enough,
     row_sums,
     with_entries,
 )
@@ -87,10 +88,7 @@ class NGram(HistoryModel):
         """(n,): the probability of each label, without computing whole distributions."""
         p = np.full(labels.label.size, 1 / self.N)
         for depth, blend in enumerate(self.blends):
-            rows = self.counts.rows(depth, labels.history)
-            seen = rows >= 0
-            share = np.asarray(blend.share[rows[seen], labels.label[seen]]).reshape(-1)
-            p[seen] = share + blend.escape[rows[seen]] * p[seen]
+            p = _leaned(blend, p, self.counts.rows(depth, labels.history), labels.label)
         return p
 
     def _distributions(self, histories: Ints) -> Array:
@@ -100,6 +98,63 @@ class NGram(HistoryModel):
             seen = np.flatnonzero(rows >= 0)
             p[seen] = blend.share[rows[seen]].toarray() + blend.escape[rows[seen], None] * p[seen]
         return p
+
+
+def logliks_by_depth(counts: HistoryCounts, labels: Histories) -> Array:
+    """(depth + 1, smoothings): the log-likelihood of labels by the n-grams with histories of 0, 1,
+    …, ``counts.depth`` symbols, in the order of ``SMOOTHINGS``.
+
+    All are computed in one pass, since longer histories lean on shorter ones.
+    """
+    logliks = np.zeros((counts.depth + 1, len(SMOOTHINGS)))
+    uniform = np.full(labels.label.size, 1 / counts.N)
+    shorter = {smoothing: uniform for smoothing in SMOOTHINGS}
+    for depth, level in enumerate(counts.levels):
+        rows = counts.rows(depth, labels.history)
+        plain = _discounted(level.counts)
+        longest = {
+            "kneser-ney": plain,
+            "absolute": plain,
+            "witten-bell": _witten_bell(level.counts),
+        }
+        p = {name: _leaned(longest[name], shorter[name], rows, labels.label) for name in SMOOTHINGS}
+        logliks[depth] = [np.log(p[name]).sum() for name in SMOOTHINGS]
+        # Only the longest histories of Kneser and Ney count how often a label came
+        inner = _discounted(level.kinds)
+        kneser_ney = _leaned(inner, shorter["kneser-ney"], rows, labels.label)
+        shorter = {**p, "kneser-ney": kneser_ney}
+    return logliks
+
+
+def _leaned(blend: Blend, shorter: Array, rows: Ints, labels: Ints) -> Array:
+    """(n,): the probability of each label after histories in some rows, −1 where it was not seen,
+    from that after shorter ones.
+    """
+    p = shorter.copy()
+    seen = rows >= 0
+    share = np.asarray(blend.share[rows[seen], labels[seen]]).reshape(-1)
+    p[seen] = share + blend.escape[rows[seen]] * p[seen]
+    return p
+
+
+def best_depth(logliks: Callable[[int], Array], longest: int) -> tuple[int, Smoothing]:
+    """The length of histories and the smoothing with the highest log-likelihood; ``logliks`` gives
+    those of all lengths up to one. Longer histories are tried as long as ``is_long_enough`` asks.
+    """
+    depth = min(6, longest)
+    while True:
+        table = logliks(depth)
+        best = (0, int(np.argmax(table[0])))
+        for length, row in enumerate(table):
+            if row.max() > table[best]:
+                best = (length, int(np.argmax(row)))
+            if is_long_enough(length, best[0]):
+                break
+        else:
+            if depth < longest:
+                depth = min(longest, depth + 4)
+                continue
+        return best[0], SMOOTHINGS[best[1]]
 
 
 def _witten_bell(counts: csr_array) -> Blend:
