@@ -29,6 +29,25 @@ def scb(*arguments, **kwargs):
     )
 
 
+@pytest.fixture
+def here(monkeypatch, capsys, tmp_path):
+    """Runs a command line in an empty directory and in this process; what it writes to stdout, or to stderr if it ends badly."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(*words, status=None):
+        ended = 0
+        try:
+            main(list(words))
+        except SystemExit as end:
+            ended = end.code
+        assert status in (None, ended)
+        printed = capsys.readouterr()
+        return printed.err if ended else printed.out
+
+    return run
+
+
 def test_plan_prints_a_table_of_80_columns():
     result = scb("plan", "3", "5000", "2", "--eps", "0.05", "--delta", "0.05")
     assert result.returncode == 0, result.stderr
@@ -38,11 +57,10 @@ def test_plan_prints_a_table_of_80_columns():
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_teaches(command):
-    result = scb(command, "--help")
-    assert result.returncode == 0
-    assert len(result.stdout.splitlines()) > 7
-    assert "None" not in result.stdout  # an option without a default has none to show
+def test_help_teaches(here, command):
+    told = here(command, "--help")
+    assert len(told.splitlines()) > 7
+    assert "None" not in told  # an option without a default has none to show
 
 
 def test_bad_input_is_one_line_and_status_2():
@@ -52,19 +70,8 @@ def test_bad_input_is_one_line_and_status_2():
     assert scb("nonsense").returncode == 2
 
 
-def test_bench_takes_further_baselines_from_a_file_that_is_named(tmp_path):
-    """NumPy and ours come with the package; those of the file stand between them, if what they need is installed."""
-    (tmp_path / "more.py").write_text(
-        "from scb.training.benchmark import Baseline, numpy_step\n"
-        "BASELINES = {'mine': Baseline(numpy_step), 'absent': Baseline(numpy_step, needs='no_such_library')}\n"
-    )
-    small = ("--sizes", "3x50", "--repeats", "1", "--out", tmp_path / "out.md")
-    result = scb("bench", *small, "--baselines", tmp_path / "more.py", cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-    header = next(line for line in (tmp_path / "out.md").read_text().splitlines() if line.startswith("| N"))
-    assert header == "| N | T | NumPy | mine | scb, 1 thread | scb, 2 threads |"
-    missing = scb("bench", *small, "--baselines", "nowhere.py", cwd=tmp_path)
-    assert (missing.returncode, missing.stderr) == (2, "scb: nowhere.py is not there, or not a file\n")
+def test_bench_names_a_file_of_baselines_that_is_not_there(here):
+    assert here("bench", "--baselines", "nowhere.py", status=2) == "scb: nowhere.py is not there, or not a file\n"
 
 
 @pytest.mark.parametrize("how", [signal.SIGHUP, signal.SIGKILL])
@@ -121,11 +128,10 @@ def test_train_and_show(tmp_path):
         (("--resume",), "holds no run"),
     ],
 )
-def test_train_names_bad_input(tmp_path, arguments, message):
-    result = scb("train", *arguments, "--out", tmp_path / "run")
-    assert result.returncode == 2
-    assert message in result.stderr
-    assert result.stderr.count("\n") == 1
+def test_train_names_bad_input(here, arguments, message):
+    said = here("train", *arguments, "--out", "run", status=2)
+    assert message in said
+    assert said.count("\n") == 1
 
 
 def test_bad_config_files_are_named(tmp_path):
@@ -147,22 +153,6 @@ def test_diverging_run_says_so(tmp_path):
     result = scb("train", "--recipe", "sgd", "--T", "100", "--set", "preconditioned=false", "eta=[50.0, 50.0]", "--out", tmp_path)
     assert result.returncode == 1
     assert "diverged at step" in result.stdout
-
-
-@pytest.fixture
-def here(monkeypatch, capsys, tmp_path):
-    """Runs a command line in an empty directory and in this process; what it writes to stdout, or to stderr if it ends badly."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def run(*words):
-        try:
-            main(list(words))
-        except SystemExit:
-            return capsys.readouterr().err
-        return capsys.readouterr().out
-
-    return run
 
 
 def test_the_default_shows_the_method_working_and_says_so(here):

@@ -9,6 +9,7 @@ import pytest
 import scb
 from scb.cli import main
 from scb.sequences.estimator import SparseContextualBigram
+from scb.training.benchmark import baselines
 from scb.training.run import Run
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text()
@@ -122,14 +123,22 @@ def test_a_fit_without_context_lags_or_held_out_symbols(call):
     assert found["held_out"] == []
 
 
-def test_a_benchmark_has_no_baselines_that_were_not_named(call):
-    Path("benchmarks").mkdir()
-    Path("benchmarks/step_baselines.py").write_text("raise SystemExit('it must not be executed')")
-    found, status, said = call("bench", "--sizes", "3x50", "--repeats", "1", "--out", "out.md")
+def test_a_benchmark_with_baselines_from_a_file_that_is_named(call):
+    """NumPy and ours come with the package; those of the file stand between them, if what they need is installed."""
+    Path("more.py").write_text(
+        "from scb.training.benchmark import Baseline, numpy_step\n"
+        "BASELINES = {'mine': Baseline(numpy_step), 'absent': Baseline(numpy_step, needs='no_such_library')}\n"
+    )
+    found, status, said = call("bench", "--sizes", "3x50", "--repeats", "1", "--out", "out.md", "--baselines", "more.py")
     check(found, "benchmark")
     assert status == 0
     assert "wrote out.md" in said
-    assert set(found["sizes"][0]["ms"]) == {"NumPy", "scb, 1 thread", "scb, 2 threads"}
+    assert list(found["sizes"][0]["ms"]) == ["NumPy", "mine", "scb, 1 thread", "scb, 2 threads"]
+    header = next(line for line in Path("out.md").read_text().splitlines() if line.startswith("| N"))
+    assert header == "| N | T | NumPy | mine | scb, 1 thread | scb, 2 threads |"
+    Path("benchmarks").mkdir()
+    Path("more.py").rename("benchmarks/step_baselines.py")
+    assert list(baselines(None)) == ["NumPy", "scb, 1 thread", "scb, 2 threads"]
 
 
 def test_what_is_refused_leaves_stdout_empty(tmp_path, monkeypatch, capsys):
