@@ -173,7 +173,7 @@ def test_a_gap_is_not_predicted_and_neither_is_what_follows_it():
     assert np.isnan(each).tolist() == [True, False, True, True, False]
 
 
-@pytest.mark.parametrize("background", ["labels", "ngram"])
+@pytest.mark.parametrize("background", ["labels", "ngram", "per_sequence"])
 def test_forecasts_of_several_sequences_are_those_of_each(background):
     x = MTD.random(1).sample(5000, 1)
     model = scb.SparseContextualBigram(12, background=background).fit(x)

@@ -24,7 +24,11 @@ def forecast(
     starts = np.arange(n_samples) * (T + steps)
     result = np.empty((steps, N))
     for step in range(steps):
-        distributions = model.distributions_after(paths.reshape(-1), starts + step)
+        if model.learns:
+            drawn = paths[:, T : T + step]
+            distributions = np.array([model.next_distribution(np.r_[before, x]) for x in drawn])
+        else:
+            distributions = model.distributions_after(paths.reshape(-1), starts + step)
         result[step] = distributions.mean(axis=0)
         u = rng.random((n_samples, 1))
         # The last column is left out: sums that round to less than 1 must not lead beyond it
