@@ -17,7 +17,7 @@ from scb.kernels.random import token_sampler
 from scb.kernels.step.batch import TaskSampler
 from scb.training.cuda import Cuda
 from scb.training.engine import Composed, Fused
-from scb.training.roundings import noise_of, sampled
+from scb.training.roundings import noise_of
 from scb.training.schedules import MeasuredNoise
 from scb.training.sources.sampled import Fresh
 from scb.training.stages import Stage
@@ -149,7 +149,7 @@ def test_the_engine_takes_the_processors_steps(N, T, B, stage):
 
 @pytest.mark.parametrize(("N", "T"), [(3, 600), (12, 41), (3, 5001), (2, 1)])
 def test_what_is_measured_on_the_device_equals_its_twins(N, T):
-    """Sums of columns, entries on the support, and the mass that stands out of the noise of a sample of at most 2,048 positions."""
+    """Sums of columns, entries on the support, and the mass that stands out of the noise."""
     tasks = [scb.Task.random(N, T, min(2, T), seed=seed) for seed in (1, 2)]
     steps = DeviceSteps(Host(), [Fresh(task).sampler for task in tasks], T)
     rng = np.random.default_rng(N)
@@ -163,7 +163,7 @@ def test_what_is_measured_on_the_device_equals_its_twins(N, T):
         A = As[run]
         np.testing.assert_allclose(moments[place], twins.column_moments(A, (0.1, 0.2)[place]), rtol=1e-11, atol=1e-14)
         np.testing.assert_array_equal(support[place], A[tasks[run].positions, np.arange(N)])
-        centre, spread = noise_of(sampled(A))
+        centre, spread = noise_of(A)
         np.testing.assert_allclose(mass[place], twins.mass_beyond(A, centre, spread * 3.0 + 1e-12), rtol=1e-11, atol=1e-14)
 
 

@@ -128,7 +128,7 @@ class DeviceRuns:
         mass = self._device.xp.empty((R, N))
         self._launch(
             "mass_standing_out", (N, 1, R), FIXED.UPDATE_THREADS,
-            8 * (FIXED.SAMPLE + FIXED.UPDATE_THREADS),
+            8 * FIXED.UPDATE_THREADS + 4 * 258,
             self.T, self.stride, quantile, tiny, columns, mass,
         )  # fmt: skip
         return self.fetch(mass)
