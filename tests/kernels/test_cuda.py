@@ -150,18 +150,20 @@ def test_the_engine_takes_the_processors_steps(N, T, B, stage):
 @pytest.mark.parametrize(("N", "T"), [(3, 600), (12, 41), (3, 5001), (2, 1)])
 def test_what_is_measured_on_the_device_equals_its_twins(N, T):
     """Sums of columns, entries on the support, and the mass that stands out of the noise."""
-    tasks = [scb.Task.random(N, T, min(2, T), seed=seed) for seed in (1, 2)]
+    tasks = [scb.Task.random(N, T, min(2, T), seed=seed) for seed in (1, 2, 3)]
     steps = DeviceSteps(Host(), [Fresh(task).sampler for task in tasks], T)
     rng = np.random.default_rng(N)
     As = [line_A(task, 0.4) + rng.normal(size=(T, N)) * 0.1 / T for task in tasks]
     for run, A in enumerate(As):
         steps.put(run, tasks[run].P, A)
-    columns = steps.columns([1, 0])
-    moments, support = steps.moments([1, 0], columns, [0.1, 0.2])
+    steps.keep_above([0.1, 0.15, 0.2])
+    chosen = [0, 2]  # not side by side
+    columns = steps.columns(chosen)
+    moments, support = steps.moments(chosen, columns)
     mass = steps.mass_standing_out(columns, 3.0, 1e-12)
-    for place, run in enumerate((1, 0)):
+    for place, run in enumerate(chosen):
         A = As[run]
-        np.testing.assert_allclose(moments[place], twins.column_moments(A, (0.1, 0.2)[place]), rtol=1e-11, atol=1e-14)
+        np.testing.assert_allclose(moments[place], twins.column_moments(A, (0.1, 0.15, 0.2)[run]), rtol=1e-11, atol=1e-14)
         np.testing.assert_array_equal(support[place], A[tasks[run].positions, np.arange(N)])
         centre, spread = noise_of(A)
         np.testing.assert_allclose(mass[place], twins.mass_beyond(A, centre, spread * 3.0 + 1e-12), rtol=1e-11, atol=1e-14)

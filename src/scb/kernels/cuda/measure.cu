@@ -1,19 +1,20 @@
 // What is measured of A (TOKENS, stride) between steps: sums of each column, and the mass that stands out of its noise.
 //
-// blockIdx.x is the column, blockIdx.z the run; A of the runs lies one after the other.
+// blockIdx.x is the column, blockIdx.z the run; A of these runs lies one after the other.
 #include "block.cuh"
 
-// moments (4, TOKENS): for b = a − 1/T, Σb and Σb²; and over the entries that reach ``threshold``, Σa and Σa².
-// support (sparsity, TOKENS): the entries at positions (TOKENS, sparsity).
+// found (4 + sparsity, TOKENS): for b = a − 1/T, Σb and Σb²; over the entries that reach the run's threshold, Σa and Σa²; and the
+// entries at its positions (TOKENS, sparsity).
 extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
-    column_moments(int T, int stride, int sparsity, const double* thresholds, const int* positions, const double* A,
-                   double* moments, double* support) {
+    column_moments(const int* runs, int T, int stride, int sparsity, const double* thresholds, const int* positions,
+                   const double* A, double* found) {
     SHARED_POOL(pool);
     double* parts = (double*)pool;  // (4 · BLOCK,)
     int k = blockIdx.x;
     size_t column = (size_t)blockIdx.z * TOKENS + k;
     const double* a = A + column * stride;
-    double threshold = thresholds[blockIdx.z];
+    int run = runs[blockIdx.z];
+    double threshold = thresholds[run];
     double base = 1.0 / T;
     double sums[4] = {0.0, 0.0, 0.0, 0.0};
     for (int t = threadIdx.x; t < T; t += BLOCK) {
@@ -25,10 +26,12 @@ extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
         sums[3] += large * large;
     }
     block_sums<4>(sums, parts);
-    if (threadIdx.x < 4) moments[((size_t)blockIdx.z * 4 + threadIdx.x) * TOKENS + k] = sums[threadIdx.x];
-    for (int q = threadIdx.x; q < sparsity; q += BLOCK) {
-        support[((size_t)blockIdx.z * sparsity + q) * TOKENS + k] = a[positions[column * sparsity + q]];
+    found += (size_t)blockIdx.z * (4 + sparsity) * TOKENS + k;
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < 4; ++i) found[i * TOKENS] = sums[i];
     }
+    positions += ((size_t)run * TOKENS + k) * sparsity;
+    for (int q = threadIdx.x; q < sparsity; q += BLOCK) found[(4 + q) * TOKENS] = a[positions[q]];
 }
 
 // A number as an integer in the same order, and back.
