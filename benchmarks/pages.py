@@ -166,7 +166,7 @@ def times(x: float) -> str:
 
 
 def gpu_crossover() -> list[str]:
-    """Milliseconds of a step on the GPU and on four threads of the processor."""
+    """Milliseconds of a step on the GPU and on the processor."""
     lines = [
         (
             row["N"],
