@@ -191,11 +191,12 @@ def test_frozen_steps_are_the_processors():
     assert found.A is A
 
 
-@pytest.mark.parametrize("name", ["sparse", "dense"])
-def test_frozen_steps_with_large_batches_take_the_tokens_of_whole_contexts(name):
-    task, V, A = point(5, 60)
+@pytest.mark.parametrize(("name", "N", "B"), [("sparse", 5, FIXED.UNIT), ("dense", 5, FIXED.UNIT), ("sparse", 60, 300)])
+def test_large_frozen_steps_take_the_tokens_of_whole_contexts(name, N, B):
+    """Large by their samples, or by their samples times N²."""
+    task, V, A = point(N, 60)
     A = {"sparse": task.Q, "dense": A}[name]
-    stage = Stage("3", 2, 0.1, 0.0, batch_size=FIXED.UNIT)
+    stage = Stage("3", 2, 0.1, 0.0, batch_size=B)
     found = Cuda(task, device=Host()).take(V, A, task.mu, stage, 1, range(2))
     expected = Composed(Fresh(task)).take(V, A, task.mu, stage, 1, range(2))
     np.testing.assert_allclose(found.V, expected.V, rtol=0, atol=1e-8)

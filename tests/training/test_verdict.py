@@ -137,9 +137,8 @@ class Elsewhere(np.ndarray):
         return np.asarray(found).view(Elsewhere)
 
     def __array_function__(self, function, types, arguments, rest):
-        assert not any(type(x) is np.ndarray for x in arguments) or function is np.asarray, (
-            f"{function.__name__} of arrays in two places"
-        )
+        mixed = any(type(x) is np.ndarray for x in arguments) and function is not np.asarray
+        assert not mixed, f"{function.__name__} of arrays in two places"
         found = function(*(x.view(np.ndarray) if isinstance(x, Elsewhere) else x for x in arguments), **rest)
         return np.asarray(found).view(Elsewhere)
 
