@@ -168,7 +168,7 @@ def times(x: float) -> str:
 
 
 def gpu_crossover() -> list[str]:
-    """Milliseconds of a step on the GPU and on four threads of the processor."""
+    """Milliseconds of a step on the GPU and on the processor."""
     lines = [
         (
             row["N"],
@@ -213,19 +213,6 @@ def many_runs() -> list[str]:
         for row in rows("gpu/whole_runs.jsonl", "many")
     ]
     return table_of("where|one run, s|64 runs, s|64 runs / one run, median and range", lines)
-
-
-def noise_rule() -> list[str]:
-    """How the two rules for the noise of A end the stages of the same runs."""
-    found = [json.loads(line) for line in (HERE / "noise_rule.jsonl").read_text(encoding="utf-8").splitlines()]
-    apart = [row["apart"] for row in found]
-    lines = []
-    for name, words in (("sample", "2,048 positions"), ("all", "all positions")):
-        distances = np.array([row[name]["distance"] for row in found])
-        lines.append((words, f"{(distances <= 0.05).sum()} of {len(found)}", f"{np.median(distances):.4f}"))
-    counts = ", ".join(f"{apart.count(x)} by {x}" for x in sorted(set(apart)))
-    table = table_of("noise measured by|runs within 0.05|median distance", lines)
-    return [*table, "", f"Evaluations by which the ends of stages differ between the two rules: {counts}."]
 
 
 def gpu_signs() -> list[str]:
@@ -344,7 +331,6 @@ TABLES: dict[str, tuple[str, Callable[[], list[str]]]] = {
     "gpu-crossover": ("explanation/gpu", gpu_crossover),
     "whole-runs": ("explanation/gpu", whole_runs),
     "many-runs": ("explanation/gpu", many_runs),
-    "noise-rule": ("explanation/engine", noise_rule),
     "gpu-signs": ("explanation/gpu", gpu_signs),
     "gpu-rates": ("explanation/gpu", gpu_rates),
     "gpu-plan": ("explanation/gpu", gpu_plan),

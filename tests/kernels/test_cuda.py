@@ -17,7 +17,7 @@ from scb.kernels.random import token_sampler
 from scb.kernels.step.batch import TaskSampler
 from scb.training.cuda import Cuda
 from scb.training.engine import Composed, Fused
-from scb.training.roundings import noise_of, sampled
+from scb.training.roundings import noise_of
 from scb.training.schedules import MeasuredNoise
 from scb.training.sources.sampled import Fresh
 from scb.training.stages import Stage
@@ -149,21 +149,23 @@ def test_the_engine_takes_the_processors_steps(N, T, B, stage):
 
 @pytest.mark.parametrize(("N", "T"), [(3, 600), (12, 41), (3, 5001), (2, 1)])
 def test_what_is_measured_on_the_device_equals_its_twins(N, T):
-    """Sums of columns, entries on the support, and the mass that stands out of the noise of a sample of at most 2,048 positions."""
-    tasks = [scb.Task.random(N, T, min(2, T), seed=seed) for seed in (1, 2)]
+    """Sums of columns, entries on the support, and the mass that stands out of the noise."""
+    tasks = [scb.Task.random(N, T, min(2, T), seed=seed) for seed in (1, 2, 3)]
     steps = DeviceSteps(Host(), [Fresh(task).sampler for task in tasks], T)
     rng = np.random.default_rng(N)
     As = [line_A(task, 0.4) + rng.normal(size=(T, N)) * 0.1 / T for task in tasks]
     for run, A in enumerate(As):
         steps.put(run, tasks[run].P, A)
-    columns = steps.columns([1, 0])
-    moments, support = steps.moments([1, 0], columns, [0.1, 0.2])
+    steps.keep_above([0.1, 0.15, 0.2])
+    chosen = [0, 2]  # not side by side
+    columns = steps.columns(chosen)
+    moments, support = steps.moments(chosen, columns)
     mass = steps.mass_standing_out(columns, 3.0, 1e-12)
-    for place, run in enumerate((1, 0)):
+    for place, run in enumerate(chosen):
         A = As[run]
-        np.testing.assert_allclose(moments[place], twins.column_moments(A, (0.1, 0.2)[place]), rtol=1e-11, atol=1e-14)
+        np.testing.assert_allclose(moments[place], twins.column_moments(A, (0.1, 0.15, 0.2)[run]), rtol=1e-11, atol=1e-14)
         np.testing.assert_array_equal(support[place], A[tasks[run].positions, np.arange(N)])
-        centre, spread = noise_of(sampled(A))
+        centre, spread = noise_of(A)
         np.testing.assert_allclose(mass[place], twins.mass_beyond(A, centre, spread * 3.0 + 1e-12), rtol=1e-11, atol=1e-14)
 
 
@@ -189,11 +191,12 @@ def test_frozen_steps_are_the_processors():
     assert found.A is A
 
 
-@pytest.mark.parametrize("name", ["sparse", "dense"])
-def test_frozen_steps_with_large_batches_take_the_tokens_of_whole_contexts(name):
-    task, V, A = point(5, 60)
+@pytest.mark.parametrize(("name", "N", "B"), [("sparse", 5, FIXED.UNIT), ("dense", 5, FIXED.UNIT), ("sparse", 60, 300)])
+def test_large_frozen_steps_take_the_tokens_of_whole_contexts(name, N, B):
+    """Large by their samples, or by their samples times N²."""
+    task, V, A = point(N, 60)
     A = {"sparse": task.Q, "dense": A}[name]
-    stage = Stage("3", 2, 0.1, 0.0, batch_size=FIXED.UNIT)
+    stage = Stage("3", 2, 0.1, 0.0, batch_size=B)
     found = Cuda(task, device=Host()).take(V, A, task.mu, stage, 1, range(2))
     expected = Composed(Fresh(task)).take(V, A, task.mu, stage, 1, range(2))
     np.testing.assert_allclose(found.V, expected.V, rtol=0, atol=1e-8)

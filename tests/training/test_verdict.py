@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import scb
+from scb.geometry import line_A, line_V
 from scb.inputs import InputError
 from scb.training.engine import step_keys
+from scb.training.roundings import ResolveSign, ThresholdNormalize, ThresholdProject
 from scb.training.simulation import simulate
 from scb.training.sources.population import Population
 from scb.training.sources.sampled import Dataset, Fresh
@@ -123,3 +125,39 @@ def test_the_number_of_held_out_samples_can_be_given():
     assert run.verdict.startswith("undecided: ")
     with pytest.raises(InputError, match="judge_samples = 1"):
         scb.train(TASK, scb.recipes.tuned(TASK), judge_samples=1)
+
+
+class Elsewhere(np.ndarray):
+    """An array that, like one of CuPy, is refused beside an array of NumPy, and answers NumPy's functions."""
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **rest):
+        assert not any(type(x) is np.ndarray for x in inputs), f"{ufunc.__name__} of arrays in two places"
+        rest = {name: tuple(x.view(np.ndarray) for x in value) if name == "out" else value for name, value in rest.items()}
+        found = getattr(ufunc, method)(*(x.view(np.ndarray) if isinstance(x, Elsewhere) else x for x in inputs), **rest)
+        return np.asarray(found).view(Elsewhere)
+
+    def __array_function__(self, function, types, arguments, rest):
+        mixed = any(type(x) is np.ndarray for x in arguments) and function is not np.asarray
+        assert not mixed, f"{function.__name__} of arrays in two places"
+        found = function(*(x.view(np.ndarray) if isinstance(x, Elsewhere) else x for x in arguments), **rest)
+        return np.asarray(found).view(Elsewhere)
+
+
+def test_what_is_done_to_A_on_a_gpu_never_mixes_its_arrays_with_those_here():
+    """The verdict and the roundings, with an A that is elsewhere: the same numbers, and nothing is copied on the sly."""
+    task = scb.Task.random(3, 300, 2, seed=0)
+    V, A = line_V(task, 0.4), line_A(task, 0.4) + np.random.default_rng(0).normal(size=(300, 3)) * 1e-3
+    fresh = Fresh(task)
+
+    def source(V, A, batch_size, key):
+        gradient = fresh(V, np.array(A.view(np.ndarray), order="F"), batch_size, key)
+        return gradient._replace(A=gradient.A.view(Elsewhere))
+
+    check = HeldOut(2000, task.K_P, task.sparsity)
+    keys = step_keys(0, range(2))
+    assert check(V, A.view(Elsewhere), task.mu, source, keys) == check(V, A, task.mu, fresh, keys)
+    for rounding in (ResolveSign(), ThresholdProject(), ThresholdProject(0.01), ThresholdNormalize(0.01)):
+        for point in (A, 2 / 300 - A):
+            found = rounding(V, point.view(Elsewhere), task.mu)[1]
+            assert type(found) is Elsewhere
+            np.testing.assert_array_equal(found.view(np.ndarray), rounding(V, point, task.mu)[1])

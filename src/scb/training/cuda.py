@@ -29,8 +29,8 @@ class OnGpu:
     Parameters
     ----------
     steps, run : the runs that are on the device, and which of them this one is
-    columns : A there, (N, stride), which is never changed
-    threshold : from which on entries are kept in ``moments``
+    stack, place : A there, (R, N, stride), of runs that stepped together, and the place of this
+    one among them; they are never changed
     sums : ``moments``, if they are known
     """
 
@@ -38,16 +38,21 @@ class OnGpu:
         self,
         steps: DeviceSteps,
         run: int,
-        columns: Any,
-        threshold: float,
+        stack: Any,
+        place: int = 0,
         sums: tuple[Array, Array] | None = None,
     ) -> None:
-        self._sums = sums
         self._steps = steps
         self._run = run
-        self._columns = columns
-        self._threshold = threshold
+        self._stack = stack
+        self._place = place
+        self._sums = sums
         self.shape = (steps.T, steps.N)
+
+    @property
+    def _columns(self) -> Any:
+        """A there, (N, stride)."""
+        return self._stack[self._place]
 
     @property
     def there(self) -> Any:
@@ -61,9 +66,9 @@ class OnGpu:
 
     def like(self, there: Any) -> "OnGpu":
         """Another A of the same run, made of an array (T, N) of CuPy."""
-        columns = self._columns.copy()
-        columns[:, : self.shape[0]] = there.T
-        return OnGpu(self._steps, self._run, columns, self._threshold)
+        stack = self._columns[None].copy()
+        stack[0, :, : self.shape[0]] = there.T
+        return OnGpu(self._steps, self._run, stack)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """A copy of A here, made once."""
@@ -81,8 +86,8 @@ class OnGpu:
     def moments(self) -> tuple[Array, Array]:
         """The sums that ``metrics.measure_all`` needs of A."""
         if self._sums is None:
-            found = self._steps.moments([self._run], self._columns[None], [self._threshold])
-            self._sums = found[0][0], found[1][0]
+            moments, support = self._steps.moments([self._run], self._columns[None])
+            self._sums = moments[0], support[0]
         return self._sums
 
     def mass_standing_out(self, quantile: float, tiny: float) -> Array:
@@ -113,11 +118,11 @@ class Cuda:
         self, *tasks: Task, device: Device | None = None, memory: int | None = None
     ) -> None:
         self._host = [Fused(task) for task in tasks]
-        self._thresholds = [task.weight_threshold for task in tasks]
         samplers = [host.fresh.sampler for host in self._host]
         self._steps = DeviceSteps(
             Gpu() if device is None else device, samplers, tasks[0].T, memory=memory
         )
+        self._steps.keep_above([task.weight_threshold for task in tasks])
         # The V, A and stage that the device has of each run
         self._held: dict[int, tuple[Array, Any]] = {}
         self._stages: dict[int, tuple[Stage, Array]] = {}
@@ -205,12 +210,10 @@ class Cuda:
         Vs = list(self._steps.values(runs))
         if frozen:
             return Vs, before
-        columns = self._steps.columns(runs)
-        thresholds = [self._thresholds[run] for run in runs]
-        moments, support = self._steps.moments(runs, columns, thresholds)
-        sums = list(zip(moments, support, strict=True))
-        parts = zip(runs, columns, thresholds, sums, strict=True)
-        return Vs, [OnGpu(self._steps, *part) for part in parts]
+        stack = self._steps.columns(runs)
+        sums = zip(*self._steps.moments(runs, stack), strict=True)
+        parts = enumerate(zip(runs, sums, strict=True))
+        return Vs, [OnGpu(self._steps, run, stack, place, own) for place, (run, own) in parts]
 
 
 class FreshOnGpu:

@@ -323,7 +323,7 @@ def judged(
     if source is None or isinstance(source, Dataset):
         source = Fresh(task)
     if judge is None:  # a judge takes a few copies of A
-        judge = np.prod(run.parameters.shape) <= 10_000_000
+        judge = run.parameters.shape[0] * run.parameters.shape[1] <= 10_000_000
     samples = 0
     if run.diverged is not None:
         word = f"diverged at step {run.diverged}: smaller step sizes or larger batches are needed"

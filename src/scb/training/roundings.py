@@ -19,8 +19,6 @@ from scb.geometry import threshold_normalize, threshold_project
 from scb.theory.gaussian import noise_quantile
 from scb.training.collapsed import Collapsed
 
-# Positions of a column by which its noise is measured at every check of a signal
-SAMPLE = 2048
 # What is added to a threshold: where there is no noise, rounding stands out of nothing
 TINY = 1e-12
 
@@ -208,42 +206,30 @@ def resolve_sign(V: Array, A: Array, mu: Array) -> tuple[Array, Array, bool]:
     return *mirror(V, A, mu), True
 
 
-def sampled(A: Array) -> Array:
-    """The entries of each column at ``SAMPLE`` positions, spread evenly, (N, n); all if T is not
-    larger.
+def spread_about(A: Array, centre: Array | float) -> Array:
+    """The standard deviation (N,) of the noise in each column of A about its centre: 1.4826 times
+    the median distance.
     """
-    T = A.shape[0]
-    n = min(T, SAMPLE)
-    return A.T[:, np.arange(n) * T // n]
+    return 1.4826 * np.median(np.abs(A - centre).T, axis=1)
 
 
-def spread_about(entries: Array, centre: Array | float) -> Array:
-    """The standard deviation (N,) of noise about its centre, from the entries (N, n): 1.4826 times
-    their median distance.
-    """
-    return 1.4826 * np.median(np.abs(entries - centre), axis=1)
-
-
-def noise_of(entries: Array) -> tuple[Array, Array]:
-    """Return the median of the entries (N, n) of each column, and the standard deviation of its
-    noise, (N,) each.
+def noise_of(A: Array) -> tuple[Array, Array]:
+    """Return the median of each column of A, and the standard deviation of its noise, (N,) each.
 
     Most entries of a column are pure noise, so that 1.4826 times their median absolute deviation
-    estimates its standard deviation. The relative standard error of the estimate from n Gaussian
-    entries is 1.17/√n: 2.6 % from the 2,048 that are ``sampled`` where the noise is measured again
-    and again. What is decided once takes all of A.
+    estimates its standard deviation.
     """
-    centre = np.median(entries, axis=1)
-    return centre, spread_about(entries, centre[:, None])
+    centre = np.median(A.T, axis=1)
+    return centre, spread_about(A, centre)
 
 
 def noise_threshold(A: Array, false_positions: float = 0.01) -> Array:
     """Return the threshold (N,) above which an entry of a column of A − 11ᵀ/T is unlikely to be
-    noise, as ``noise_of`` measures it from all entries.
+    noise, as ``noise_of`` measures it.
 
     On average, ``false_positions`` of N·T Gaussian entries exceed the threshold.
     """
-    return noise_of(A.T)[1] * noise_quantile(A.size, false_positions) + TINY
+    return noise_of(A)[1] * noise_quantile(A.size, false_positions) + TINY
 
 
 def standing_out(A: Array, mu: Array) -> float:
@@ -255,7 +241,7 @@ def standing_out(A: Array, mu: Array) -> float:
 
     quantile = noise_quantile(A.shape[0] * A.shape[1])
     if isinstance(A, np.ndarray):
-        centre, spread = noise_of(sampled(A))
+        centre, spread = noise_of(A)
         mass = mass_beyond(np.asfortranarray(A), centre, spread * quantile + TINY)
     else:
         mass = A.mass_standing_out(quantile, TINY)

@@ -24,7 +24,7 @@ from scb.arrays import Array
 from scb.geometry import centred_square, mu_inner, mu_norm, threshold_normalize
 from scb.geometry.products import root
 from scb.theory.gaussian import noise_quantile, residual_variance
-from scb.training.roundings import TINY, noise_of, sampled, spread_about
+from scb.training.roundings import TINY, noise_of, spread_about
 from scb.training.sources import GradientSource
 from scb.training.updates import precondition_A, precondition_V
 
@@ -229,7 +229,7 @@ class HeldOut:
         there = np.ones_like(A, dtype=bool)
         if self._is_sparse(A):
             apart = estimates[0] - A
-            spread = spread_about(sampled(apart), 0.0)
+            spread = spread_about(apart, 0.0)
             there = _standing_out(A)[1]
             there |= np.abs(apart) > spread * noise_quantile(A.size) + TINY
         found = [(estimate - (1 - scale) / T) / scale for estimate in estimates]
@@ -242,9 +242,9 @@ class HeldOut:
         return Distance(value, float(np.hypot(seen.error, hidden.error)))
 
 
-def _standing_out(A: Array) -> tuple[Array, Array]:
+def _standing_out(A: Array) -> tuple[Array, NDArray[np.bool_]]:
     """A less the median of each column, and whether that stands out of the noise, (T, N) each."""
-    centre, spread = noise_of(sampled(A))
+    centre, spread = noise_of(A)
     centred = A - centre
     return centred, np.abs(centred) > spread * noise_quantile(A.size) + TINY
 

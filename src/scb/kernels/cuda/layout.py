@@ -26,7 +26,6 @@ class Division(NamedTuple):
     SCORE_THREADS: int = 256
     ROW_THREADS: int = 64  # for one row of a matrix with a column for each token
     UPDATE_THREADS: int = 1024
-    SAMPLE: int = 2048  # positions of a column by which its noise is measured
 
 
 FIXED = Division()

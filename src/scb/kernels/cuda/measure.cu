@@ -1,19 +1,20 @@
 // What is measured of A (TOKENS, stride) between steps: sums of each column, and the mass that stands out of its noise.
 //
-// blockIdx.x is the column, blockIdx.z the run; A of the runs lies one after the other.
+// blockIdx.x is the column, blockIdx.z the run; A of these runs lies one after the other.
 #include "block.cuh"
 
-// moments (4, TOKENS): for b = a − 1/T, Σb and Σb²; and over the entries that reach ``threshold``, Σa and Σa².
-// support (sparsity, TOKENS): the entries at positions (TOKENS, sparsity).
+// found (4 + sparsity, TOKENS): for b = a − 1/T, Σb and Σb²; over the entries that reach the run's threshold, Σa and Σa²; and the
+// entries at its positions (TOKENS, sparsity).
 extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
-    column_moments(int T, int stride, int sparsity, const double* thresholds, const int* positions, const double* A,
-                   double* moments, double* support) {
+    column_moments(const int* runs, int T, int stride, int sparsity, const double* thresholds, const int* positions,
+                   const double* A, double* found) {
     SHARED_POOL(pool);
     double* parts = (double*)pool;  // (4 · BLOCK,)
     int k = blockIdx.x;
     size_t column = (size_t)blockIdx.z * TOKENS + k;
     const double* a = A + column * stride;
-    double threshold = thresholds[blockIdx.z];
+    int run = runs[blockIdx.z];
+    double threshold = thresholds[run];
     double base = 1.0 / T;
     double sums[4] = {0.0, 0.0, 0.0, 0.0};
     for (int t = threadIdx.x; t < T; t += BLOCK) {
@@ -25,49 +26,86 @@ extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
         sums[3] += large * large;
     }
     block_sums<4>(sums, parts);
-    if (threadIdx.x < 4) moments[((size_t)blockIdx.z * 4 + threadIdx.x) * TOKENS + k] = sums[threadIdx.x];
-    for (int q = threadIdx.x; q < sparsity; q += BLOCK) {
-        support[((size_t)blockIdx.z * sparsity + q) * TOKENS + k] = a[positions[column * sparsity + q]];
+    found += (size_t)blockIdx.z * (4 + sparsity) * TOKENS + k;
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < 4; ++i) found[i * TOKENS] = sums[i];
     }
+    positions += ((size_t)run * TOKENS + k) * sparsity;
+    for (int q = threadIdx.x; q < sparsity; q += BLOCK) found[(4 + q) * TOKENS] = a[positions[q]];
 }
 
-// Sort values (SAMPLE,) in shared memory, ascending; a bitonic network.
-__device__ inline void sort(double* values) {
-    for (int size = 2; size <= SAMPLE; size *= 2) {
-        for (int gap = size / 2; gap > 0; gap /= 2) {
-            __syncthreads();
-            for (int p = threadIdx.x; p < SAMPLE / 2; p += BLOCK) {
-                int i = 2 * gap * (p / gap) + p % gap;
-                bool ascending = (i & size) == 0;
-                double low = values[i];
-                double high = values[i + gap];
-                if ((low > high) == ascending) {
-                    values[i] = high;
-                    values[i + gap] = low;
-                }
+// A number as an integer in the same order, and back.
+__device__ inline u64 ordered(double x) {
+    u64 bits = *(u64*)&x;
+    return bits >> 63 ? ~bits : bits | 0x8000000000000000ull;
+}
+__device__ inline double unordered(u64 key) {
+    u64 bits = key >> 63 ? key & 0x7fffffffffffffffull : ~key;
+    return *(double*)&bits;
+}
+
+// An entry, or its distance from a centre.
+template <bool DISTANCE>
+__device__ inline double looked_at(double a, double centre) {
+    return DISTANCE ? fabs(a - centre) : a;
+}
+
+// The number with so many smaller ones among the T entries of a column, or among their distances from a centre; found byte by byte,
+// from the highest on. histogram (258,) is shared memory.
+template <bool DISTANCE>
+__device__ inline double of_rank(int rank, const double* a, int T, double centre, int* histogram) {
+    u64 prefix = 0;
+    for (int shift = 56; shift >= 0; shift -= 8) {
+        __syncthreads();
+        for (int i = threadIdx.x; i < 256; i += BLOCK) histogram[i] = 0;
+        __syncthreads();
+        for (int t = threadIdx.x; t < T; t += BLOCK) {
+            u64 key = ordered(looked_at<DISTANCE>(a[t], centre));
+            if (shift == 56 || key >> (shift + 8) == prefix) atomicAdd(&histogram[(int)(key >> shift & 255ull)], 1);
+        }
+        __syncthreads();
+        if (threadIdx.x < 256) {
+            int below = 0;
+            for (int i = 0; i < threadIdx.x; ++i) below += histogram[i];
+            if (below <= rank && rank < below + histogram[threadIdx.x]) {
+                histogram[256] = threadIdx.x;
+                histogram[257] = below;
             }
         }
+        __syncthreads();
+        prefix = prefix << 8 | (u64)histogram[256];
+        rank -= histogram[257];
     }
-    __syncthreads();
+    return unordered(prefix);
 }
 
-// Σ_t (a_t − c) over the entries with |a_t − c| > s·quantile + tiny, for the median c and the spread s of a sample of the column:
-// mass (TOKENS,). The sample is positions i·T/n, i < n = min(T, SAMPLE), as in ``training.roundings``.
+// The median of the entries of a column, or of their distances from a centre. parts (BLOCK,) is shared memory, too.
+template <bool DISTANCE>
+__device__ inline double median(const double* a, int T, double centre, int* histogram, double* parts) {
+    int rank = (T - 1) / 2;
+    double lower = of_rank<DISTANCE>(rank, a, T, centre, histogram);
+    if (T % 2) return lower;
+    double count = 0.0;  // of those that are not larger
+    double next = -1.7976931348623157e308;  // the smallest that is larger, negated
+    for (int t = threadIdx.x; t < T; t += BLOCK) {
+        double x = looked_at<DISTANCE>(a[t], centre);
+        count += x <= lower;
+        if (x > lower) next = fmax(next, -x);
+    }
+    count = block_sum(count, parts);
+    next = block_max(next, parts);
+    return count > rank + 1 ? lower : (lower - next) / 2;
+}
+
+// Σ_t (a_t − c) over the entries with |a_t − c| > s·quantile + tiny, for the median c and the spread s of the column: mass (TOKENS,).
 extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
     mass_standing_out(int T, int stride, double quantile, double tiny, const double* A, double* mass) {
     SHARED_POOL(pool);
-    double* values = (double*)pool;  // (SAMPLE,)
-    double* parts = values + SAMPLE;
+    double* parts = (double*)pool;  // (BLOCK,)
+    int* histogram = (int*)(parts + BLOCK);
     const double* a = A + ((size_t)blockIdx.z * TOKENS + blockIdx.x) * stride;
-    int n = min(T, SAMPLE);
-    for (int i = threadIdx.x; i < SAMPLE; i += BLOCK) values[i] = i < n ? a[(long long)i * T / n] : 1.7976931348623157e308;
-    sort(values);
-    double centre = n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-    __syncthreads();
-    for (int i = threadIdx.x; i < n; i += BLOCK) values[i] = fabs(values[i] - centre);
-    sort(values);
-    double spread = 1.4826 * (n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2);
-    double threshold = spread * quantile + tiny;
+    double centre = median<false>(a, T, 0.0, histogram, parts);
+    double threshold = 1.4826 * median<true>(a, T, centre, histogram, parts) * quantile + tiny;
     double sum = 0.0;
     for (int t = threadIdx.x; t < T; t += BLOCK) {
         double b = a[t] - centre;

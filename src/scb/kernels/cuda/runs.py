@@ -62,6 +62,11 @@ class DeviceRuns:
         self._row = xp.empty((R, N))
         self._per_column = xp.empty((R, N))
         self._rates = xp.empty((R, 7))
+        # Entries that ``moments`` keeps, of each run
+        self._thresholds = xp.zeros(R)
+        # The runs that kernels are for
+        self._runs_now: tuple[int, ...] = ()
+        self._places = xp.zeros(R, np.int32)
 
     def put(self, run: int, V: Array, A: Any) -> None:
         """Take over V (N, N) and A (T, N), an array here or on the device."""
@@ -74,6 +79,10 @@ class DeviceRuns:
         for k in range(self.N):
             column = np.ascontiguousarray(A[:, k], np.float64)
             self.A[run, k, : self.T] = xp.asarray(column)
+
+    def keep_above(self, thresholds: Sequence[float]) -> None:
+        """Set from which on ``moments`` keeps the entries of each run."""
+        self._thresholds[...] = self._device.xp.asarray(np.asarray(thresholds, np.float64))
 
     def set_rates(self, run: int, hyper: Hyperparameters, *, plain: bool) -> None:
         """Set the step sizes and so on of a run; ``plain`` steps are vanilla ones."""
@@ -94,31 +103,38 @@ class DeviceRuns:
 
     def values(self, runs: Sequence[int]) -> Array:
         """A copy of V of these runs in NumPy, (R, N, N)."""
-        return self.fetch(self.V[self._device.xp.asarray(np.asarray(runs))])
+        return self.fetch(self._chosen(self.V, runs))
 
     def columns(self, runs: Sequence[int]) -> Any:
         """A copy of A of these runs, (R, N, stride)."""
-        return self.A[self._device.xp.asarray(np.asarray(runs))]
+        return self._chosen(self.A, runs)
 
-    def moments(
-        self, runs: Sequence[int], columns: Any, thresholds: Sequence[float]
-    ) -> tuple[Array, Array]:
+    def _chosen(self, array: Any, runs: Sequence[int]) -> Any:
+        """A copy of the parts of an array that belong to these runs."""
+        if runs[-1] - runs[0] == len(runs) - 1:
+            return array[runs[0] : runs[-1] + 1].copy()
+        return array[self._device.xp.asarray(np.asarray(runs))]
+
+    def choose(self, runs: Sequence[int]) -> None:
+        """Say which runs, in ascending order, the next kernels are for."""
+        if self._runs_now != tuple(runs):
+            self._runs_now = tuple(runs)
+            self._places[: len(runs)] = self._device.xp.asarray(np.asarray(runs, np.int32))
+
+    def moments(self, runs: Sequence[int], columns: Any) -> tuple[Array, Array]:
         """Of each of these runs, from its ``columns``: the sums of ``kernels.step.column_moments``,
         (R, 4, N), and the entries at the positions of its support, (R, Q, N).
         """
-        xp = self._device.xp
+        self.choose(runs)
         R, N = columns.shape[:2]
         Q = self._positions.shape[2]
-        places = xp.asarray(np.asarray(runs))
-        moments = xp.empty((R, 4, N))
-        support = xp.empty((R, Q, N))
+        found = self._device.xp.empty((R, 4 + Q, N))
         self._launch(
             "column_moments", (N, 1, R), FIXED.UPDATE_THREADS, 8 * 4 * FIXED.UPDATE_THREADS,
-            self.T, self.stride, Q, xp.asarray(np.array(thresholds, np.float64)),
-            self._positions[places], columns, moments, support,
+            self._places, self.T, self.stride, Q, self._thresholds, self._positions, columns, found,
         )  # fmt: skip
-        both = self.fetch(xp.concatenate((moments, support), axis=1))
-        return both[:, :4], both[:, 4:]
+        sums = self.fetch(found)
+        return sums[:, :4], sums[:, 4:]
 
     def mass_standing_out(self, columns: Any, quantile: float, tiny: float) -> Array:
         """The mass of each column that stands out of its noise by so many standard deviations,
@@ -128,7 +144,7 @@ class DeviceRuns:
         mass = self._device.xp.empty((R, N))
         self._launch(
             "mass_standing_out", (N, 1, R), FIXED.UPDATE_THREADS,
-            8 * (FIXED.SAMPLE + FIXED.UPDATE_THREADS),
+            8 * FIXED.UPDATE_THREADS + 4 * 258,
             self.T, self.stride, quantile, tiny, columns, mass,
         )  # fmt: skip
         return self.fetch(mass)

@@ -47,12 +47,10 @@ class DeviceSteps(DeviceRuns):
         self._memory = memory
         xp = device.xp
         self._at = xp.zeros(1, np.int32)
-        self._places = xp.zeros(len(samplers), np.int32)
         self._failed = xp.empty(len(samplers), np.int32)
         self._keys = xp.empty(0, np.uint64)
         self._loss = xp.empty(0)
         self._active: Active | None = None
-        self._runs_now: tuple[int, ...] = ()
         self._workspaces: dict[tuple[int, int, bool], Workspace] = {}
         # A step in the form in which it is launched as one
         self._recorded: dict[tuple[int, int, bool, bool], Callable[[], None]] = {}
@@ -113,9 +111,7 @@ class DeviceSteps(DeviceRuns):
             self._recorded.clear()
         self._keys[: keys.size] = xp.asarray(keys.ravel())
         self._at.fill(0)
-        if self._runs_now != tuple(runs):
-            self._runs_now = tuple(runs)
-            self._places[: len(runs)] = xp.asarray(np.asarray(runs, np.int32))
+        self.choose(runs)
 
     def _recorded_step(
         self, name: tuple[int, int, bool, bool], one: Callable[[], None]

@@ -255,7 +255,7 @@ class RateJob(Job):
 
     def _stage(self, name: str, task: Task, steps: float, batch_size: int, **rest: Any) -> Stage:
         """A stage of Algorithm 1 for a task."""
-        rates = {"eta_V": self.eta / task.K_Q, "eta_A": self.eta / task.K_P}
+        rates: dict[str, Any] = {"eta_V": self.eta / task.K_Q, "eta_A": self.eta / task.K_P}
         return Stage(
             name,
             steps=ceil(steps),
