@@ -142,13 +142,16 @@ def compared(
     """A line of the summary, or none where something is missing."""
     ours = [name for name in found if name.startswith("scb")]
     others = [name for name in found if name not in ours and name != "chance"]
-    if OURS not in found or not others:
+    if not ours or not others:
         return []
     best = max(ours, key=lambda name: better * means[name])
     other = max(others, key=lambda name: better * means[name])
-    verdicts = [verdict(*paired(found[name], found[other]), better) for name in (OURS, best)]
+    verdicts = [
+        verdict(*paired(found[name], found[other]), better) if name in found else ""
+        for name in (OURS, best)
+    ]
     setting = "the same" if best == OURS else f"{best.removeprefix('scb, ')}: {texts[best]}"
-    return [[title, texts[OURS], setting, f"{other}: {texts[other]}", *verdicts]]
+    return [[title, texts.get(OURS, "not run"), setting, f"{other}: {texts[other]}", *verdicts]]
 
 
 def bits_of(rows: dict[str, dict]) -> float:
