@@ -276,6 +276,13 @@ class RowTable:
             f += at.q[self.last, j] * self._under_slot(j, at, under_background)
         return f
 
+    def slot_terms(self, at: Mixture) -> Array:
+        """(r, s): the weight of each slot times the probability of the row's label under it."""
+        under_background = self.under_background(at)
+        slots = range(self.columns.shape[1])
+        terms = [at.q[self.last, j] * self._under_slot(j, at, under_background) for j in slots]
+        return np.column_stack(terms)
+
     def logliks(self, at: Mixture) -> Array:
         """(K,): the log-likelihood of each state's samples."""
         return self._sum_by_state(np.log(self.likelihoods(at)), at)

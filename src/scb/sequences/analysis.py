@@ -16,6 +16,7 @@ from scb.sequences.choice import fit_chosen, in_states
 from scb.sequences.coding import windows_of_codes
 from scb.sequences.comparison import OWN, PLAIN, Score, own_bits, scores_of
 from scb.sequences.estimator import SparseContextualBigram
+from scb.sequences.explaining import Explanation, explain, labels_among
 from scb.sequences.lag_fit import LagSettings, fit_lags, found_again
 from scb.sequences.lag_model import LagModel
 from scb.sequences.report import write_page
@@ -50,6 +51,8 @@ class Analysis:
         What the data are called.
     n_held_out : int
         The number of held-out symbols that were predicted.
+    reasons : Explanation
+        Where the first of these symbols come from; if nothing was held out, the first of all.
 
     Examples
     --------
@@ -68,6 +71,7 @@ class Analysis:
     failures: list[str]
     name: str
     n_held_out: int
+    reasons: Explanation
 
     def write_report(self, path: str | Path, command: str = "") -> None:
         """Write one HTML page that needs no other file and can be sent.
@@ -86,6 +90,7 @@ class Analysis:
             title=self.name,
             data=self.about,
             held_out=self.n_held_out,
+            reasons=self.reasons,
             command=command,
             settings=vars(self.model._settings()),
             warnings=[*self.summary.warnings, *self.failures],
@@ -173,6 +178,7 @@ def analyse(
         failures=failures,
         name=name,
         n_held_out=likelihoods[OWN].size if likelihoods else 0,
+        reasons=explain(fitted, _first(parts), sequences.separator),
     )
 
 
@@ -215,6 +221,15 @@ def split(codes: list[Codes], fraction: float, seed: int = 0) -> Split:
         seed=seed,
         fraction=fraction,
     )
+
+
+def _first(parts: Split, most: int = 1000) -> list[Codes]:
+    """The first held-out symbols; the first of all if none of these is predicted."""
+    codes = parts.test if parts.test and labels_among(parts.test).any() else parts.train
+    ends = np.cumsum([len(x) for x in codes])
+    enough = int(np.searchsorted(ends, most)) + 1
+    first = [x[:most] for x in codes[:enough]]
+    return first if labels_among(first).any() else codes
 
 
 def _fit(

@@ -12,6 +12,7 @@ from scb.arrays import Array
 from scb.inputs import InputError
 from scb.sequences.baselines.scoring import baseline_scorers
 from scb.sequences.estimator import SparseContextualBigram
+from scb.sequences.paired import paired_error
 from scb.sequences.summary import text_table
 from scb.sequences.symbols import as_sequences
 from scb.sequences.tables import Arrays
@@ -93,17 +94,6 @@ def beside_best(bits: Sequence[Array]) -> list[dict[str, float]]:
         }
         for own in bits
     ]
-
-
-def paired_error(differences: Array) -> float:
-    """The standard error of the mean of differences (n,) that may be correlated between neighbours,
-    from the means of blocks of neighbours.
-    """
-    blocks = np.array_split(differences, min(100, max(2, differences.size // 10)))
-    sizes = np.array([block.size for block in blocks])
-    means = np.array([block.mean() if block.size else 0.0 for block in blocks])
-    mean = differences.mean()
-    return float(np.sqrt((sizes**2 * (means - mean) ** 2).sum()) / differences.size)
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,10 +11,11 @@ from scb.arrays import Array
 from scb.inputs import InputError, integer
 from scb.mixture.data import Data
 from scb.sequences.coding import windows_of_codes
+from scb.sequences.explaining import Explanation, explain, labels_among
 from scb.sequences.fitted import FittedLags
 from scb.sequences.forecasting import forecast
 from scb.sequences.symbols import as_sequences, encode
-from scb.sequences.tables import Codes, Sequences
+from scb.sequences.tables import Codes
 from scb.task.task import generator
 
 
@@ -60,17 +61,40 @@ class LagPredictor(FittedLags):
         """
         model = self._model()
         sequences = as_sequences(X, lengths)
-        data = self._windows(sequences, None)
+        codes, _ = self._codes(sequences, None)
+        data = windows_of_codes(codes, len(model.classes), model.max_lag, model.context)
         each = np.full(sum(sequences.lengths), np.nan)
-        each[self._predicted(sequences)] = model.log_likelihoods(data)
+        each[labels_among(codes)] = model.log_likelihoods(data)
         return sequences.beside_input(each)
 
-    def _predicted(self, sequences: Sequences) -> NDArray[np.bool_]:
-        """(symbols,): which symbols are predicted: those that follow another one."""
+    def explain(self, X: Any, *, lengths: Any = None, predicted: bool = False) -> Explanation:
+        """Find where each symbol of X comes from: the posterior probability of its sources.
+
+        The model draws a symbol from one of a few sources: a lag, or the background. Given the
+        symbol, each source has an exact posterior probability, its part of the probability of the
+        symbol. The bits of a lag are how many more bits the symbol would take if the symbol at that
+        lag were missing. In a notebook the result is shown as text, coloured by source.
+
+        Parameters
+        ----------
+        X : sequences
+            One sequence of symbols or several, in any form that ``fit`` accepts except Dask
+            collections.
+        lengths : list of int, optional
+            The lengths of the sequences, if X is several sequences one after the other.
+        predicted : bool, default False
+            Whether to explain the most likely symbol at each place, instead of the one that is
+            there.
+
+        Returns
+        -------
+        Explanation
+            The posterior and the bits of every symbol, one sequence after the other, and the bits
+            that each lag is worth, with intervals.
+        """
+        sequences = as_sequences(X, lengths)
         codes, _ = self._codes(sequences, None)
-        return np.concatenate(
-            [(x >= 0) & np.concatenate([np.zeros(1, bool), x[:-1] >= 0])[: x.size] for x in codes]
-        )
+        return explain(self._model(), codes, sequences.separator, predicted)
 
     def score(self, X: Any, y: Any = None, *, lengths: Any = None) -> float:
         """Compute the mean log-likelihood of the predicted symbols, in nats; higher is better.

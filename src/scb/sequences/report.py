@@ -143,7 +143,8 @@ def write_page(path: Path, model: LagModel, scores: Sequence[Score], **about: An
 
     ``about`` holds what the page shows unchanged: ``title``, the name of the data; lines of text
     on the ``data`` and ``warnings``; ``held_out``, the number of symbols that the scores are for;
-    the ``command`` that makes the same page; and the ``settings`` of the fit, by name.
+    ``reasons``, an ``Explanation`` of some symbols; the ``command`` that makes the same page; and
+    the ``settings`` of the fit, by name.
     """
     require("the report", "matplotlib", "jinja2")
     from jinja2 import Environment, PackageLoader, StrictUndefined

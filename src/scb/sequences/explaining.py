@@ -1,0 +1,233 @@
+"""Where each symbol comes from: the exact posterior of its sources under a fitted model, the bits
+that each lag is worth, and both as coloured text.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from html import escape
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from scb.arrays import Array
+from scb.mixture.arrays import Flags
+from scb.sequences.coding import windows_of_codes
+from scb.sequences.lag_model import LagModel
+from scb.sequences.paired import paired_error
+from scb.sequences.summary import text_table
+from scb.sequences.symbols import readable
+from scb.sequences.tables import Arrays, Codes
+
+# Colours of the lags that are worth most; all others are grey
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+_OTHERS = "#777777"
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """Where each symbol of sequences comes from; ``SparseContextualBigram.explain`` returns it.
+
+    Printing it shows what each lag is worth. In a notebook it is shown as text, coloured by source.
+
+    Attributes
+    ----------
+    symbols : list
+        The symbols, in the order of the sequences, None where one is missing.
+    posterior : sparse (symbols, 1 + max_lag) array
+        The probability that a symbol comes from each lag: column ℓ is for lag ℓ, and column 0 for
+        the background. Rows sum to 1; they are empty for symbols that are not predicted. A lag that
+        reaches a missing symbol counts as background.
+    lag_bits : sparse (symbols, 1 + max_lag) array
+        How many more bits a symbol would take if the symbol at the lag were missing.
+    bits : (symbols,) array
+        The bits that each symbol takes, −log₂ of its probability; NaN if it is not predicted.
+    background_bits : (symbols,) array
+        The bits that it would take under the background alone.
+    separator : str
+        What stands between symbols where they are written.
+
+    Examples
+    --------
+    >>> import scb
+    >>> x = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)
+    >>> reasons = scb.SparseContextualBigram(max_lag=6).fit(x).explain(x)
+    >>> print(reasons)
+    2,999 symbols of 0.4377 bits on average, 1.1292 fewer than under the background alone
+    <BLANKLINE>
+    source  share    bits             95 %
+     lag 6  0.671  0.7607  0.6976 - 0.8238
+     lag 4  0.328  0.3685  0.3397 - 0.3973
+    >>> reasons.posterior.shape, reasons.posterior.sum(axis=1)[:3].round(12)
+    ((3000, 7), array([0., 1., 1.]))
+    """
+
+    symbols: list[Any]
+    posterior: csr_array
+    lag_bits: csr_array
+    bits: Array
+    background_bits: Array
+    separator: str = " "
+
+    @cached_property
+    def columns(self) -> Arrays:
+        """What each lag is worth: (lags,) arrays ``lag``, ``share``, ``bits``, ``low``, ``high``.
+
+        ``share`` is the mean posterior probability of the lag over all predicted symbols. ``bits``
+        is how many more bits a symbol takes on average if the symbol at the lag is missing, with
+        the ends of a 95 % interval. The lag that is worth most comes first.
+        """
+        there = ~np.isnan(self.bits)
+        rows = []
+        for lag in np.unique(self.lag_bits.indices).tolist():
+            each = self.lag_bits[:, [lag]].toarray().ravel()[there]
+            mean = float(each.mean())
+            error = 1.96 * paired_error(each)
+            share = float(self.posterior[:, [lag]].sum()) / there.sum()
+            rows.append((lag, share, mean, mean - error, mean + error))
+        rows.sort(key=lambda row: -row[2])
+        names = ("lag", "share", "bits", "low", "high")
+        return {name: np.array([row[i] for row in rows]) for i, name in enumerate(names)}
+
+    def __str__(self) -> str:
+        there = ~np.isnan(self.bits)
+        bits = self.bits[there].mean()
+        fewer = (self.background_bits - self.bits)[there].mean()
+        about = (
+            f"{there.sum():,} symbols of {bits:.4f} bits on average, {fewer:.4f} fewer than under"
+            " the background alone"
+        )
+        worth = self.columns
+        if not worth["lag"].size:
+            return f"{about}: no lag is found"
+        cells = {
+            "source": [f"lag {lag}" for lag in worth["lag"]],
+            "share": [f"{x:.3f}" for x in worth["share"]],
+            "bits": [f"{x:.4f}" for x in worth["bits"]],
+            "95 %": [
+                f"{low:.4f} - {high:.4f}"
+                for low, high in zip(worth["low"], worth["high"], strict=True)
+            ],
+        }
+        return "\n".join([about, "", *text_table(cells)])
+
+    __repr__ = __str__
+
+    def to_html(self, *, first: int = 0, most: int = 2000) -> str:
+        """Write symbols as text, coloured by source.
+
+        The colour of a symbol is that of its most probable lag, and the stronger the more probable
+        that lag is. Symbols that come from the background have no colour. A title shows the sources
+        of a symbol and its bits.
+
+        Parameters
+        ----------
+        first : int, default 0
+            The first symbol to show.
+        most : int, default 2000
+            The number of symbols to show.
+
+        Returns
+        -------
+        str
+            A piece of HTML that needs nothing else. Symbols are escaped.
+        """
+        worth = self.columns
+        colours = dict(zip(worth["lag"].tolist(), _COLOURS, strict=False))
+        legend = [
+            f'<span style="background:{_tinted(colour, 0.6)};padding:0 .3em">lag {lag}</span>'
+            f" {bits:.3f} bits"
+            for (lag, colour), bits in zip(colours.items(), worth["bits"].tolist(), strict=False)
+        ]
+        if len(worth["lag"]) > len(colours):
+            legend.append("other lags grey")
+        shown = range(first, min(first + most, len(self.symbols)))
+        text = self.separator.join(self._span(i, colours) for i in shown)
+        style = "white-space:pre-wrap;overflow-wrap:anywhere;font-family:monospace;line-height:1.7"
+        return f'<p>{" &nbsp; ".join(legend)}</p><div style="{style}">{text}</div>'
+
+    def _span(self, i: int, colours: dict[int, str]) -> str:
+        """A symbol, coloured and with its sources in a title."""
+        symbol = self.symbols[i]
+        written = str(symbol) if self.separator == "" else readable(symbol)
+        row = slice(self.posterior.indptr[i], self.posterior.indptr[i + 1])
+        sources = self.posterior.indices[row]
+        shares = self.posterior.data[row]
+        if symbol is None or not sources.size:
+            return f'<span style="opacity:.5">{escape("·" if symbol is None else written)}</span>'
+        order = np.argsort(-shares, kind="stable")
+        parts = [
+            f"{'background' if sources[j] == 0 else f'lag {sources[j]}'} {shares[j]:.0%}"
+            for j in order
+        ]
+        title = f"{readable(symbol)}: {', '.join(parts)}; {self.bits[i]:.2f} bits"
+        best = int(sources[order[0]])
+        colour = "" if best == 0 else _tinted(colours.get(best, _OTHERS), 0.7 * shares[order[0]])
+        style = f' style="background:{colour}"' if colour else ""
+        return f'<span title="{escape(title)}"{style}>{escape(written)}</span>'
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+
+def _tinted(colour: str, strength: float) -> str:
+    """A colour as transparent as it is weak, so that text stays readable on light and dark."""
+    return f"{colour}{round(255 * strength):02x}"
+
+
+def labels_among(codes: Sequence[Codes]) -> Flags:
+    """(symbols,): which symbols of sequences are predicted: those that follow another one."""
+    after = [(x[1:] >= 0) & (x[:-1] >= 0) for x in codes]
+    return np.concatenate(
+        [
+            np.concatenate([np.zeros(min(x.size, 1), bool), own])
+            for x, own in zip(codes, after, strict=True)
+        ]
+    )
+
+
+def explain(
+    model: LagModel, codes: Sequence[Codes], separator: str = " ", predicted: bool = False
+) -> Explanation:
+    """The sources of the symbols of sequences, or of the most likely symbols in their places."""
+    data = windows_of_codes(codes, len(model.classes), model.max_lag, model.context)
+    (partition,) = model.with_background(data).partitions
+    rows = partition.rows(data.shape, model.slots, counted=False)
+    there = labels_among(codes)
+    shown = np.concatenate(codes)
+    if predicted:
+        rows = replace(rows, label=rows.distributions(model.mixture).argmax(axis=1))
+        shown[there] = rows.label
+    symbols = np.array([*model.classes.tolist(), None], dtype=object)[shown].tolist()
+    terms = rows.slot_terms(model.mixture)
+    f = terms.sum(axis=1)
+    given = rows.under_background(model.mixture)
+    present = rows.columns < model.mixture.P.shape[1]
+    lags = np.where(present, model.max_lag - model.slots.positions[rows.last], 0)
+    without = f[:, None] - terms + model.mixture.q[rows.last] * given[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        worth = np.where(present, np.log2(f[:, None] / without), 0.0)
+        bits = {"bits": -np.log2(f), "background_bits": -np.log2(given)}
+        shares = terms / f[:, None]
+    places = np.flatnonzero(there)
+    beside = {name: np.full(there.size, np.nan) for name in bits}
+    for name, values in bits.items():
+        beside[name][places] = values
+    shape = there.size, 1 + model.max_lag
+    at = np.repeat(places, terms.shape[1]), lags.ravel()
+    return Explanation(
+        symbols=symbols,
+        posterior=_sparse(shares, at, shape),
+        lag_bits=_sparse(worth, at, shape),
+        separator=separator,
+        **beside,
+    )
+
+
+def _sparse(values: Array, at: tuple[Any, Any], shape: tuple[int, int]) -> csr_array:
+    """Values at rows and columns, summed where they meet, without zeros."""
+    table = csr_array((values.ravel(), at), shape=shape)
+    table.sum_duplicates()
+    table.eliminate_zeros()
+    return table
