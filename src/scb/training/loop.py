@@ -12,6 +12,7 @@ import numpy as np
 from scb import metrics
 from scb.arrays import Array
 from scb.folders import Folder, opened
+from scb.geometry.heads import per_head
 from scb.inputs import InputError, InputTypeError, coerced, file_path, integer, one_of, shown
 from scb.kernels.compiler import plain_interrupts
 from scb.model import LinearTransformer
@@ -19,6 +20,7 @@ from scb.task import Task
 from scb.training.answers import functions, rounded
 from scb.training.engine import Composed, Engine, Fused, step_keys
 from scb.training.fingerprint import fingerprints
+from scb.training.head_verdict import HeadsHeldOut
 from scb.training.recipes.recipe import Recipe
 from scb.training.roundings import ResolveSign, Rounding
 from scb.training.run import COLUMNS, FILE, Run
@@ -231,6 +233,8 @@ def choose_engine(
             return Fused(task)
         from scb.training.cuda import Cuda
 
+        if len(per_head(recipe.start.V)) > 1 or task.heads > 1:
+            raise InputError("device = 'cuda' trains one head: leave it out for several")
         return Cuda(task)
     if device != "cpu":
         raise InputError(
@@ -310,7 +314,7 @@ def judged(
     if run.diverged is not None:
         word = f"diverged at step {run.diverged}: smaller step sizes or larger batches are needed"
     elif judge or recipe.check is not None:
-        check = recipe.check or HeldOut.sized(recipe.mu, task.K_P, task.sparsity)
+        check = recipe.check or _judge(task, recipe, run.V.ndim == 3)
         if judge_samples is not None:
             check = replace(check, batch_size=-(-judge_samples // 2))
         keys = step_keys(run.seed, range(HELD_OUT, HELD_OUT + 2))
@@ -324,6 +328,13 @@ def judged(
     return replace(run, verdict=word, samples=run.samples + samples)
 
 
+def _judge(task: Task, recipe: Recipe, heads: bool) -> HeldOut | HeadsHeldOut:
+    """The judge of a recipe that brings none."""
+    if heads:
+        return HeadsHeldOut.sized(recipe.mu, task.singular_values, task.sparsity)
+    return HeldOut.sized(recipe.mu, task.K_P, task.sparsity)
+
+
 def evaluate(task: Task, run: Run, batch_loss: float) -> Run:
     """Append one row to the history."""
     between_stages = run.stage_step == 0 and run.step > 0
@@ -331,4 +342,6 @@ def evaluate(task: Task, run: Run, batch_loss: float) -> Run:
     stage = run.stage if between_stages else run.stage + 1
     row = {"step": run.step, "stage": stage, "samples": run.samples, "batch_loss": batch_loss}
     row |= metrics.measure(task, run.V, run.A)
-    return replace(run, history={name: np.append(run.history[name], row[name]) for name in COLUMNS})
+    names = row if task.heads > 1 or run.V.ndim == 3 else COLUMNS
+    history = {name: np.append(run.history.get(name, ()), row[name]) for name in names}
+    return replace(run, history=history)
