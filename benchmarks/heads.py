@@ -149,20 +149,16 @@ RECOVER_SAMPLES = {3: 7_000, 5: 16_000, 10: 50_000}
 """At most a tenth of the samples of `tuned`."""
 
 
-def jobs(parts: list[str]) -> list[tuple[Any, ...]]:
-    """All rows that are wanted, the long ones first."""
-    sizes = [(N, H, T) for T in (5000, 500) for N in (10, 5, 3) for H in (3, 2)]
-    wanted: list[tuple[Any, ...]] = []
-    for part in parts:
-        if part == "kernel":
-            wanted += [(part, N, 0, 5000, 0) for N in (3, 20)]
-        elif part in ("tuned", "recover"):
-            wanted += [(part, *size, number) for size in sizes for number in range(20)]
-        elif part == "times":
-            wanted += [(part, N, H, T, n) for T in (500, 2000) for N in (3, 5) for H in (2, 3) for n in range(16)]
-        else:
-            wanted += [(part, N, H, 500, number) for N in (3, 5) for H in (2, 3) for number in range(15)]
-    return wanted
+def jobs(part: str) -> list[tuple[Any, ...]]:
+    """All rows of a part, the quick sizes first."""
+    sizes = [(N, H, T) for T in (500, 5000) for N in (3, 5, 10) for H in (2, 3)]
+    if part == "kernel":
+        return [(part, N, 0, 5000, 0) for N in (3, 20)]
+    if part in ("tuned", "recover"):
+        return [(part, *size, number) for size in sizes for number in range(20)]
+    if part == "times":
+        return [(part, N, H, 500, n) for n in range(30) for N in (3, 5) for H in (2, 3)]
+    return [(part, 3, H, 500, number) for number in range(15) for H in (2, 3)]
 
 
 def main() -> None:
@@ -178,7 +174,7 @@ def main() -> None:
     path = args.folder / "heads.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     done = {tuple(row[name] for name in ("part", "N", "H", "T", "number")) for row in rows}
-    wanted = [one for part in args.parts for one in jobs([part])[: args.most] if one not in done]
+    wanted = [one for part in args.parts for one in jobs(part)[: args.most] if one not in done]
     with path.open("a") as file:
         # Timings by themselves, and compiled code on disk before there are many processes
         for one in [w for w in wanted if w[0] == "kernel"] or [("kernel", 3, 0, 50, 0)]:
