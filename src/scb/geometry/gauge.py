@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from scb.arrays import Array
 from scb.geometry.columns import project
@@ -146,6 +145,9 @@ def match_heads(V: Array, A: Array, task: "Task") -> HeadMatch:
     >>> scb.metrics.match_heads(*mirrored, task).dist_A
     array([0., 0.])
     """
+    # Import lazily: SciPy is slow to load.
+    from scipy.optimize import linear_sum_assignment
+
     V, A = per_head(real_array("V", V)), per_head(real_array("A", A))
     P, Q, mu = per_head(task.P), per_head(task.Q), task.mu
     if V.shape[1:] != P.shape[1:] or A.shape[1:] != Q.shape[1:] or len(V) != len(A):
