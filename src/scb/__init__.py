@@ -9,6 +9,7 @@ from scb.namesake import warn_of_namesake
 if TYPE_CHECKING:
     from scb import metrics as metrics
     from scb import theory as theory
+    from scb.geometry import rotate_heads as rotate_heads
     from scb.inputs import DamagedFileError as DamagedFileError
     from scb.inputs import InputError as InputError
     from scb.metrics import measure as measure
@@ -64,6 +65,7 @@ _HOME = {
     "read_sequences": "scb.sequences.input_formats",
     "recipes": "scb.training.recipes",
     "recover": "scb.mixture.recovery",
+    "rotate_heads": "scb.geometry",
     "sample": "scb.task.sampling",
     "sparsity_path": "scb.sequences.sparsity",
     "star": "scb.metrics",

@@ -5,12 +5,25 @@ from typing import Any
 import numpy as np
 
 from scb.arrays import Array
-from scb.geometry import mu_inner, mu_norm, threshold_normalize
+from scb.geometry import function_distance, mu_inner, mu_norm, threshold_normalize
+from scb.geometry.gauge import HeadMatch, match_heads
+from scb.geometry.heads import left_factor, one_head, product_singular_values, right_factor
 from scb.geometry.lines import distance_from_line_A, signal_A, signal_V
 from scb.geometry.products import root, row_dot
 from scb.inputs import number, shaped_array
 from scb.task import Task
-from scb.theory.expectations import best_value, loss_by_moments
+from scb.theory.expectations import best_value, loss_by_moments, population_loss
+
+__all__ = [
+    "HeadMatch",
+    "distance_A",
+    "distance_V",
+    "match_heads",
+    "measure",
+    "similarity_A",
+    "similarity_V",
+    "star",
+]
 
 COLUMNS = (
     "loss",
@@ -172,6 +185,7 @@ def star(task: Task, A: Array, threshold: float | None = None) -> tuple[Array, A
     >>> [round(scb.metrics.distance_A(task, A), 3) for A in (noisy, A_star)]
     [0.124, 0.016]
     """
+    one_head(task, "star")
     A = shaped_array("A", A, (task.T, task.N))
     threshold = None if threshold is None else number("threshold", threshold)
     A_star = threshold_normalize(A, task.weight_threshold if threshold is None else threshold)
@@ -205,6 +219,15 @@ def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
         - ``dist_V_star``, ``dist_A_star``, ``sim_V_star``, ``sim_A_star``: the same after rounding
           by ``scb.star``.
 
+        With several heads they are
+
+        - ``loss``: the expected loss;
+        - ``dist``: the distance ‖Σ_h a_h ⊗ Ṽ_h − Σ_h q_h ⊗ P̃_h‖_μ of the functions, which does not
+          depend on how the heads share it;
+        - ``dist_V``, ``dist_A``, ``overlap``: the largest distances and the smallest overlap of a
+          head, as ``match_heads`` finds them;
+        - ``sigma_1``, ``sigma_2``, …: the singular values of Σ_h a_h ⊗ Ṽ_h, one for each head.
+
     Examples
     --------
     The point half-way from the uniform start to the task:
@@ -217,6 +240,8 @@ def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
     >>> {name: round(measured[name], 3) for name in ("loss", "alpha_V", "dist_A", "dist_A_star")}
     {'loss': 0.272, 'alpha_V': 0.5, 'dist_A': 0.346, 'dist_A_star': 0.003}
     """
+    if task.heads > 1 or np.ndim(V) == 3:
+        return _measure_heads(task, V, A)
     V = shaped_array("V", V, task.P.shape)
     A = shaped_array("A", A, (task.T, task.N))
     moments, on_support = column_sums(task, A)
@@ -265,6 +290,19 @@ def measure_all(task: Task, V: Array, moments: Array, on_support: Array) -> dict
         "sim_A": QA / root(AA * QQ),
         **_measure_star(task, QQ, on_support, kept, kept_squares),
     }
+
+
+def _measure_heads(task: Task, V: Array, A: Array) -> dict[str, float]:
+    """What ``measure`` says of several heads."""
+    match = match_heads(V, A, task)
+    singular_values = product_singular_values(left_factor(A, task.mu), right_factor(V, task.mu))
+    return {
+        "loss": population_loss(task, V, A),
+        "dist": function_distance((V, A), (task.P, task.Q), task.mu),
+        "dist_V": float(match.dist_V.max()),
+        "dist_A": float(match.dist_A.max()),
+        "overlap": float(match.overlap.min()),
+    } | {f"sigma_{i}": float(value) for i, value in enumerate(singular_values, 1)}
 
 
 def _measure_star(

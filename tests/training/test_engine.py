@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import scb
 from scb import metrics
 from scb.geometry import line_A, line_V, population_projection, project, threshold_normalize
-from scb.kernels.step.batch import FrozenDraws, frozen_gradient
+from scb.kernels.step.frozen import FrozenDraws, frozen_gradient
 from scb.kernels.step.fused import take_steps
 from scb.kernels.step.lazy_columns import column_moments, mass_beyond, prox_steps, prox_steps_on_survivors
 from scb.training.engine import Composed, Fused, freeze

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.arrays import Array
+from scb.geometry.heads import per_head
 
 
 def continue_sequence(
@@ -51,22 +52,24 @@ def draw_mini_batch(key: np.uint64, cumulative_mu: Array, B: int) -> tuple[NDArr
 
 
 def mini_batch_gradient(key: np.uint64, distribution: Any, B: int, V: Array, A: Array) -> tuple[float, Array, Array]:
-    """The summed loss of a mini-batch and its summed gradients in V and A, one sample after the other."""
-    T, N = A.shape
+    """The summed loss of a mini-batch and its summed gradients in V and A, one sample after the other; V and A may have heads."""
+    T, N = A.shape[-2:]
     loss = 0.0
-    gV = np.zeros((N, N))
-    gA = np.zeros((T, N))
+    gV = np.zeros(V.shape)
+    gA = np.zeros(A.shape)
+    heads = list(zip(per_head(V), per_head(A), per_head(gV), per_head(gA), strict=True))
     lasts, keys, uniforms = draw_mini_batch(key, distribution.labels.mu, B)
     for k, stream, u_source, u_label in zip(lasts, keys, *uniforms, strict=True):
         tokens = draw_tokens(stream, distribution.tokens, T)
         X = np.eye(N)[:, tokens]  # (N, T)
         slot = np.searchsorted(distribution.labels.q[:, k], u_source, side="right")
-        source = tokens[distribution.labels.positions[slot, k]]
+        source = tokens[distribution.labels.positions[slot, k]] + distribution.labels.first[slot, k]
         label = np.searchsorted(distribution.labels.P[:, source], u_label, side="right")
-        r = V @ X @ A[:, k] - np.eye(N)[label]
+        r = sum(v @ X @ a[:, k] for v, a, _, _ in heads) - np.eye(N)[label]
         loss += 0.5 * float(r @ r)
-        gV += np.outer(r, X @ A[:, k])
-        gA[:, k] += (V @ X).T @ r
+        for v, a, g_V, g_A in heads:
+            g_V += np.outer(r, X @ a[:, k])
+            g_A[:, k] += (v @ X).T @ r
     return loss, gV, gA
 
 

@@ -3,6 +3,7 @@ population process, and the matrix that several heads factor.
 """
 
 from scb.geometry.columns import project, threshold_normalize, threshold_project
+from scb.geometry.gauge import rotate_heads
 from scb.geometry.heads import function_distance
 from scb.geometry.lines import (
     Projection,
@@ -36,6 +37,7 @@ __all__ = [
     "population_projection",
     "project",
     "projector_row",
+    "rotate_heads",
     "threshold_normalize",
     "threshold_project",
     "trivial_V",

@@ -9,9 +9,21 @@ matters. It is the product of a left factor (T·N, H) and a right factor (N², H
 the case of rank one. For the true heads it is called M.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from scb.arrays import Array
+from scb.inputs import InputError
+
+if TYPE_CHECKING:
+    from scb.task import Task
+
+
+def one_head(task: "Task", what: str) -> None:
+    """Raise an InputError if a task with several heads is given to ``what``."""
+    if task.heads > 1:
+        raise InputError(f"{what} takes a task with one head, and this one has {task.heads}")
 
 
 def per_head(X: Array) -> Array:
@@ -29,6 +41,13 @@ def apart(V: Array, heads: int) -> Array:
     if heads == 1:
         return V
     return np.ascontiguousarray(V.reshape(V.shape[0], heads, -1).transpose(1, 0, 2))
+
+
+def stacked_columns(A: Array) -> Array:
+    """A (T, N) or (H, T, N) as float64, with the T or H·T entries of each column side by side in
+    memory.
+    """
+    return np.require(A.reshape(-1, A.shape[-1]), np.float64, ["F"]).reshape(A.shape)
 
 
 def left_factor(A: Array, mu: Array) -> Array:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scb.arrays import Array
+from scb.geometry.heads import one_head
 from scb.geometry.products import centred_square, mu_inner, mu_norm, root
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ def population_projection(task: "Task", V: Array, A: Array) -> Projection:
     >>> round(p.alpha_V, 6), round(p.alpha_A, 6), round(p.delta_V + p.delta_A, 6)
     (0.5, 0.5, 0.0)
     """
+    one_head(task, "population_projection")
     mu, T = task.mu, task.T
     alpha_V, K_VP, delta_V = signal_V(task, V)
     K_V = centred_square(V, mu)

@@ -182,8 +182,8 @@ def predicted_course(
     >>> (course / task.singular_values).round(2)
     array([[0.  , 0.  ],
            [0.02, 0.01],
-           [0.86, 0.58],
-           [1.  , 0.99]])
+           [0.85, 0.59],
+           [1.  , 1.  ]])
     """
     grown = _grown(task, V, A, eta_V, eta_A, integer("every", every, low=1))
     return np.array([next(grown) for _ in range(1 + integer("steps", steps, low=0) // every)])

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scb.arrays import Array
+from scb.geometry.heads import one_head
 from scb.inputs import InputError
 from scb.task import Seed, Task
 from scb.theory.fisher import Information
@@ -52,6 +53,7 @@ def fisher_information(
     array([[0.68, 0.2 ],
            [0.2 , 0.6 ]])
     """
+    one_head(task, "the Fisher information")
     N, s = task.N, task.sparsity
     if N ** (s + 1) <= enumerated:
         rows = np.array(list(product(range(N), repeat=s + 1)))

@@ -22,6 +22,7 @@ import numpy as np
 
 from scb.arrays import Array
 from scb.geometry import Projector, keep_mu, projector_row
+from scb.geometry.heads import one_head
 from scb.task import Task
 from scb.theory.expectations import expected_gradients
 from scb.theory.token_moments import Piece, Statistic, product_moment
@@ -73,6 +74,7 @@ class GradientNoise:
     """
 
     def __init__(self, task: Task, V: Array, A: Array, projector: Projector = "euclidean") -> None:
+        one_head(task, "GradientNoise")
         self.task = task
         self.V = V
         self.A = A

@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 
 from scb.arrays import Array
 from scb.geometry import projector_row
+from scb.geometry.columns import column_sums
+from scb.geometry.heads import apart, per_head, side_by_side, stacked_columns
 from scb.inputs import InputError, shown
-from scb.kernels.step.batch import Frozen, FrozenDraws, LabelSampler, frozen_gradient
+from scb.kernels.step.batch import LabelSampler
+from scb.kernels.step.frozen import Frozen, FrozenDraws, frozen_gradient
 from scb.kernels.step.fused import Hyperparameters, fused_steps, step_memory
 from scb.kernels.step.share import Memory
 from scb.model import LinearTransformer, OneLayerTransformer
@@ -110,7 +113,7 @@ class Composed:
             result = rule(*arguments, kept) if remembers else rule(*arguments)
             new_V, new_A, new_state = _checked_step(V, A, result, stage)
             with np.errstate(over="ignore", invalid="ignore"):
-                squares = np.append(np.square(new_A).sum(axis=0), np.square(new_V).sum())
+                squares = np.append(column_sums(np.square(new_A)), np.square(new_V).sum())
             if not (squares < LIMIT**2).all():
                 return Taken(V, A, done, loss, samples, kept)
             V, A, kept = new_V, new_A, new_state
@@ -139,7 +142,7 @@ def _checked_step(V: Array, A: Array, result: Any, stage: Stage) -> tuple[Array,
     if new_V is not V:
         new_V = np.require(new_V, np.float64, ["C"])
     if new_A is not A:
-        new_A = np.require(new_A, np.float64, ["F"])
+        new_A = stacked_columns(new_A)
     return new_V, new_A, state
 
 
@@ -190,14 +193,14 @@ class Fused:
 
     Proximal stages go through ``kernels.step.fused``; they take the samples that
     ``Composed(Fresh(task))`` takes, and the same steps to rounding. Where A is frozen, only the
-    tokens that matter are drawn (``kernels.step.batch``): the distribution is the same, the random
+    tokens that matter are drawn (``kernels.step.frozen``): the distribution is the same, the random
     numbers are others. Other rules go through ``Composed``.
     """
 
     def __init__(self, task: Task) -> None:
         self.task = task
         self.fresh = Fresh(task)
-        self._buffers = Buffers((task.T, task.N))
+        self._buffers = Buffers((task.T, task.N))  # with one head
         # The A that was frozen last, and its columns
         self._frozen: tuple[Array, Frozen] | None = None
         # The stage that was stepped last, with μ, its hyperparameters and the memory of its steps
@@ -216,14 +219,29 @@ class Fused:
         """Take ``steps`` of a stage from (V, A)."""
         if stage.rule != "proximal":
             return Composed(self.fresh).take(V, A, mu, stage, seed, steps, state)
+        if self.task.heads > 1 or V.ndim == 3:
+            return self._head_steps(V, A, mu, stage, step_keys(seed, steps))
         take = self._frozen_steps if stage.eta_A == 0 else self._steps
         return take(V, A, mu, stage, step_keys(seed, steps))
+
+    def _head_steps(
+        self, V: Array, A: Array, mu: Array, stage: Stage, keys: NDArray[np.uint64]
+    ) -> Taken:
+        """Steps of several heads: their V side by side and their A below each other are one."""
+        stacked = A.reshape(-1, self.task.N)
+        if self._buffers.shape != stacked.shape:
+            self._buffers = Buffers(stacked.shape)
+        taken = self._steps(side_by_side(V), stacked, mu, stage, keys)
+        new_V = apart(taken.V, len(per_head(V))).reshape(V.shape)
+        new_A = taken.A.reshape(A.shape) if stage.eta_A else A
+        return taken._replace(V=new_V, A=new_A)
 
     def _steps(
         self, V: Array, A: Array, mu: Array, stage: Stage, keys: NDArray[np.uint64]
     ) -> Taken:
         if self._stage is None or self._stage[0] is not stage or self._stage[1] is not mu:
-            memory = step_memory(self.fresh.sampler, stage.batch_size, self.task.T)
+            heads = V.shape[1] // len(V)
+            memory = step_memory(self.fresh.sampler, stage.batch_size, self.task.T, heads)
             self._stage = stage, mu, hyperparameters(stage, mu), memory
         hyper, memory = self._stage[2:]
         new_V = np.array(V, np.float64, order="C")

@@ -21,6 +21,7 @@ class Evaluations:
         self._task = task
         self._counts: list[tuple[float, ...]] = []  # step, stage, samples, batch_loss
         self._points: list[tuple[Array, Array, Array]] = []  # V, and the sums of A
+        self._of_heads: list[dict[str, float]] = []  # instead of points: what was measured
 
     def note(self, run: Run, batch_loss: float) -> None:
         """Evaluate a run; ``batch_loss`` is the loss of its last mini-batch."""
@@ -29,16 +30,26 @@ class Evaluations:
         # ended.
         stage = run.stage if between_stages else run.stage + 1
         self._counts.append((run.step, stage, run.samples, batch_loss))
-        self._points.append((run.V, *metrics.column_sums(self._task, run.attention)))
+        if self._task.heads > 1 or run.V.ndim == 3:
+            self._of_heads.append(metrics.measure(self._task, run.V, run.A))
+        else:
+            self._points.append((run.V, *metrics.column_sums(self._task, run.attention)))
 
     def written(self, run: Run) -> Run:
         """Return the run with all evaluations in its history."""
         if not self._counts:
             return run
         counts = dict(zip(COLUMNS[:4], np.array(self._counts).T, strict=True))
-        columns = zip(*self._points, strict=True)
-        rows = counts | metrics.measure_all(self._task, *map(np.stack, columns))
+        names = COLUMNS
+        if self._of_heads:
+            measured = {name: [row[name] for row in self._of_heads] for name in self._of_heads[0]}
+            rows = counts | {name: np.array(column) for name, column in measured.items()}
+            names = tuple(rows)
+        else:
+            columns = zip(*self._points, strict=True)
+            rows = counts | metrics.measure_all(self._task, *map(np.stack, columns))
         self._counts = []
         self._points = []
-        history = {name: np.append(run.history[name], rows[name]) for name in COLUMNS}
+        self._of_heads = []
+        history = {name: np.append(run.history.get(name, ()), rows[name]) for name in names}
         return replace(run, history=history)

@@ -11,6 +11,7 @@ import numpy as np
 
 from scb.arrays import Array
 from scb.folders import Folder, opened
+from scb.geometry.heads import per_head
 from scb.inputs import InputError, InputTypeError, coerced, file_path, integer, one_of, shown
 from scb.kernels.compiler import plain_interrupts
 from scb.model import LinearTransformer
@@ -20,6 +21,7 @@ from scb.training.cuda import Cuda, OnGpu
 from scb.training.engine import Composed, Engine, Fused, Request, Taken, step_keys
 from scb.training.evaluations import Evaluations
 from scb.training.fingerprint import fingerprints
+from scb.training.head_verdict import HeadsHeldOut
 from scb.training.recipes.recipe import Recipe
 from scb.training.roundings import ON_GPU, ResolveSign, Rounding
 from scb.training.run import FILE, Run
@@ -239,7 +241,11 @@ def choose_engine(
 ) -> Engine:
     """The fastest engine for these. Raises an InputError if the device cannot be used."""
     if source is None and recipe.transformer is LinearTransformer:
-        return Fused(task) if device == "cpu" else Cuda(task)
+        if device == "cpu":
+            return Fused(task)
+        if len(per_head(recipe.start.V)) > 1 or task.heads > 1:
+            raise InputError("device = 'cuda' trains one head: leave it out for several")
+        return Cuda(task)
     if device != "cpu":
         raise InputError(
             f"device = {device!r} trains the linear transformer on fresh samples: "
@@ -328,7 +334,7 @@ def judged(
     if run.diverged is not None:
         word = f"diverged at step {run.diverged}: smaller step sizes or larger batches are needed"
     elif judge or recipe.check is not None:
-        check = recipe.check or HeldOut.sized(recipe.mu, task.K_P, task.sparsity)
+        check = recipe.check or _judge(task, recipe, run.V.ndim == 3)
         if judge_samples is not None:
             check = replace(check, batch_size=-(-judge_samples // 2))
         keys = step_keys(run.seed, range(HELD_OUT, HELD_OUT + 2))
@@ -344,3 +350,10 @@ def judged(
     elif word != GOOD:
         warnings.warn(f"the run of recipe {run.recipe!r} has failed. {word}", stacklevel=3)
     return replace(run, verdict=word, samples=run.samples + samples)
+
+
+def _judge(task: Task, recipe: Recipe, heads: bool) -> HeldOut | HeadsHeldOut:
+    """The judge of a recipe that brings none."""
+    if heads:
+        return HeadsHeldOut.sized(recipe.mu, task.singular_values, task.sparsity)
+    return HeldOut.sized(recipe.mu, task.K_P, task.sparsity)

@@ -15,7 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from scb.arrays import Array
-from scb.geometry import threshold_normalize, threshold_project
+from scb.geometry import rotate_heads, threshold_normalize, threshold_project
+from scb.geometry.columns import places
+from scb.geometry.gauge import standing_rows
+from scb.geometry.heads import (
+    left_factor,
+    product_singular_values,
+    right_factor,
+    stacked_columns,
+)
 from scb.theory.gaussian import noise_quantile
 from scb.training.collapsed import Collapsed
 
@@ -93,7 +101,7 @@ class ThresholdProject:
 
     def __call__(self, V: Array, A: Array, mu: Array) -> tuple[Array, Array]:
         """Return V, and A with only the entries that stand out."""
-        level = noise_threshold(A) + 1 / len(A) if self.threshold is None else self.threshold
+        level = noise_threshold(A) + 1 / places(A) if self.threshold is None else self.threshold
         return V, threshold_project(A, level)
 
     def on_collapsed(self, state: Collapsed) -> None:
@@ -180,6 +188,48 @@ class SignalAbove:
         return estimated_signal(A, mu) >= self.level
 
 
+@dataclass(frozen=True)
+class RotateHeads:
+    """Turn heads into those in which every position belongs to one head.
+
+    Examples
+    --------
+    >>> import scb
+    >>> from scb.training.roundings import RotateHeads
+    >>> task = scb.Task.random(4, 100, 2, heads=2)
+    >>> V, A = RotateHeads()(task.P[::-1], task.Q[::-1], task.mu)
+    >>> scb.metrics.match_heads(V, A, task).overlap.round(3)
+    array([1., 1.])
+    """
+
+    def __call__(self, V: Array, A: Array, mu: Array) -> tuple[Array, Array]:
+        """Return the heads in the sparse gauge, as ``scb.rotate_heads`` does."""
+        new_V, new_A = rotate_heads(V, A, mu)
+        return new_V, stacked_columns(new_A)
+
+
+@dataclass(frozen=True)
+class SingularValuesAbove:
+    """End a stage once what stands out of the noise has singular values of these sizes, or more."""
+
+    levels: tuple[float, ...]
+
+    def __call__(self, V: Array, A: Array, mu: Array) -> bool:
+        """Whether each singular value has reached its level."""
+        values = standing_singular_values(V, A, mu)
+        return bool((values[: len(self.levels)] >= self.levels).all())
+
+
+def standing_singular_values(V: Array, A: Array, mu: Array) -> Array:
+    """Return the singular values (H,) of Σ_h a_h ⊗ Ṽ_h over the positions that stand out."""
+    H, T, N = A.shape
+    right = right_factor(V, mu)
+    rows = left_factor(A, mu) @ np.linalg.qr(right, mode="r").T  # (T·N, H)
+    there = standing_rows(rows.reshape(T, N, H))
+    left = left_factor(np.where(there, A - np.median(A, axis=1, keepdims=True), 0.0), mu)
+    return product_singular_values(left, right)
+
+
 def mirror(V: Array, A: Array, mu: Array) -> tuple[Array, Array]:
     """Return (2μ1ᵀ − V, 2·11ᵀ/T − A), the same point with both signals α_V and α_A negated."""
     return 2 * mu[:, None] - V, 2 / A.shape[0] - A
@@ -206,26 +256,33 @@ def resolve_sign(V: Array, A: Array, mu: Array) -> tuple[Array, Array, bool]:
     return *mirror(V, A, mu), True
 
 
+def column_medians(A: Array) -> Array:
+    """The median (N,) of each column of A (T, N); with several heads, (H, 1, N)."""
+    medians = np.median(np.swapaxes(A, -1, -2), axis=-1)
+    return medians if A.ndim == 2 else medians[:, None, :]
+
+
 def spread_about(A: Array, centre: Array | float) -> Array:
     """The standard deviation (N,) of the noise in each column of A about its centre: 1.4826 times
-    the median distance.
+    the median distance; with several heads, (H, 1, N).
     """
-    return 1.4826 * np.median(np.abs(A - centre).T, axis=1)
+    return 1.4826 * column_medians(np.abs(A - centre))
 
 
 def noise_of(A: Array) -> tuple[Array, Array]:
-    """Return the median of each column of A, and the standard deviation of its noise, (N,) each.
+    """Return the median of each column of A, and the standard deviation of its noise, (N,) each;
+    with several heads, (H, 1, N).
 
     Most entries of a column are pure noise, so that 1.4826 times their median absolute deviation
     estimates its standard deviation.
     """
-    centre = np.median(A.T, axis=1)
+    centre = column_medians(A)
     return centre, spread_about(A, centre)
 
 
 def noise_threshold(A: Array, false_positions: float = 0.01) -> Array:
     """Return the threshold (N,) above which an entry of a column of A − 11ᵀ/T is unlikely to be
-    noise, as ``noise_of`` measures it.
+    noise, as ``noise_of`` measures it; with several heads, one for each, (H, 1, N).
 
     On average, ``false_positions`` of N·T Gaussian entries exceed the threshold.
     """

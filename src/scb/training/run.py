@@ -10,6 +10,7 @@ import numpy as np
 from scb import metrics, notebook
 from scb.arrays import Array
 from scb.files import make_directory
+from scb.geometry.heads import stacked_columns
 from scb.inputs import DamagedFileError, InputError, coerced, file_path, integer, one_of
 from scb.model import LinearTransformer, OneLayerTransformer, SoftmaxTransformer
 from scb.provenance import versions
@@ -31,9 +32,9 @@ class Run:
 
     Attributes
     ----------
-    V : (N, N) array
+    V : (N, N) array, or (H, N, N) with several heads
         The value matrix.
-    parameters : (T, N) array
+    parameters : (T, N) array, or (H, T, N) with several heads
         The parameters of the attention: the attention A itself, or its logits for a softmax
         transformer. In a callback of a run on a GPU they lie there, and ``numpy.asarray`` copies
         them.
@@ -139,9 +140,8 @@ class Run:
             A table that can be printed or shown in a notebook; its ``columns`` and ``to_pandas()``
             give the numbers.
         """
-        T, N = self.parameters.shape
         title = (
-            f"{self.recipe}: N = {N}, T = {T:,}, seed {self.seed}; "
+            f"{self.recipe}: {self._sizes()}, seed {self.seed}; "
             f"{self.step:,} steps, {self.samples:,} samples"
         )
         outcome = [f"verdict: {self.verdict}"] if self.verdict else []
@@ -193,8 +193,11 @@ class Run:
         return curves(self.history, self.summary().title)
 
     def __repr__(self) -> str:
-        T, N = self.parameters.shape
-        return f"<Run of {self.recipe!r}: N = {N}, T = {T:,}, seed {self.seed}, step {self.step:,}>"
+        return f"<Run of {self.recipe!r}: {self._sizes()}, seed {self.seed}, step {self.step:,}>"
+
+    def _sizes(self) -> str:
+        *heads, T, N = self.parameters.shape
+        return f"N = {N}, T = {T:,}" + "".join(f", {H} heads" for H in heads)
 
     def __str__(self) -> str:
         return str(self.summary())
@@ -281,10 +284,15 @@ def _checked(arrays: dict[str, Array], facts: dict[str, Any]) -> Run:
     # Stored transposed; (N, N) row by row and (T, N) column by column, as the kernels take them.
     V = np.array(arrays["V"].T, order="C")
     parameters = np.array(arrays["parameters"].T, order="F")
+    if V.ndim == 3:  # with heads, each column lies together
+        parameters = stacked_columns(parameters)
     softmax = coerced("softmax", facts["softmax"], bool)
     transformer = SoftmaxTransformer if softmax else LinearTransformer
     transformer(V, parameters)  # refuses shapes that do not go together
-    history = {name: arrays[f"history.{name}"] for name in COLUMNS}
+    names = COLUMNS
+    if V.ndim == 3:
+        names = [name.removeprefix("history.") for name in arrays if name.startswith("history.")]
+    history = {name: arrays[f"history.{name}"] for name in names}
     if any(column.shape != (len(history["step"]),) for column in history.values()):
         raise InputError("its history has columns of different lengths")
     state = {}

@@ -15,16 +15,18 @@ from scb.extras import wanted_for
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# column of the history → heading and how a value is written
+# column of the history → heading and how a value is written; some are of several heads only
 SHOWN = {
     "stage": ("stage", ".0f"),
     "step": ("step", ",.0f"),
     "samples": ("samples", ",.0f"),
     "alpha_V": ("α_V", ".3f"),
     "alpha_A": ("α_A", ".3f"),
+    "dist": ("‖F−M‖", ".3f"),
     "dist_V": ("‖V−P‖", ".3f"),
     "dist_A": ("‖A−Q‖", ".3f"),
     "dist_A_star": ("‖A*−Q‖", ".3f"),
+    "overlap": ("overlap", ".3f"),
     "loss": ("loss", ".4f"),
 }
 
@@ -86,10 +88,11 @@ class RunSummary:
         rows : list of lists of str
             The cells, with one row for the end of each stage.
         """
-        headings = [heading for heading, _ in SHOWN.values()]
+        shown = {name: SHOWN[name] for name in SHOWN if name in self.columns}
+        headings = [heading for heading, _ in shown.values()]
         columns = [
             [format(value, form) for value in self.columns[name]]
-            for name, (_, form) in SHOWN.items()
+            for name, (_, form) in shown.items()
         ]
         return headings, [list(row) for row in zip(*columns, strict=True)]
 
@@ -146,6 +149,16 @@ CURVES = {
 }
 
 
+HEAD_CURVES = {
+    "distance to the truth": {
+        "dist": "‖F − M‖, of the function",
+        "dist_V": "‖V − P‖, worst head",
+        "dist_A": "‖A − Q‖, worst head",
+    },
+    "overlap with the truth": {"overlap": "worst head"},
+}
+
+
 def curves(history: Mapping[str, Array], title: str) -> "Figure":
     """Draw distances, signals and errors of a run; grey lines show where a stage begins.
 
@@ -172,10 +185,15 @@ def curves(history: Mapping[str, Array], title: str) -> "Figure":
     with wanted_for("a picture"):
         from scb.drawing import look, panels, quiet
 
+    shown: dict[str, dict[str, str]] = CURVES
+    if "overlap" in history:
+        values = [name for name in history if name.startswith("sigma_")]
+        shown = HEAD_CURVES | {"singular values": {n: n.replace("sigma", "σ") for n in values}}
+
     def draw() -> "Figure":
-        figure, axes = panels(len(CURVES), title)
+        figure, axes = panels(len(shown), title)
         changes = history["step"][np.flatnonzero(np.diff(history["stage"]))]
-        for ax, (name, lines) in zip(axes, CURVES.items(), strict=True):
+        for ax, (name, lines) in zip(axes, shown.items(), strict=True):
             for number, (column, label) in enumerate(lines.items()):
                 ax.plot(history["step"], history[column], label=label, **look(number))
             for step in changes:

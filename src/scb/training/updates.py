@@ -17,7 +17,7 @@ def precondition_V(gradient: Array, mu: Array, projector: Projector = "euclidean
 
     Parameters
     ----------
-    gradient : (N, N) array
+    gradient : (N, N) array, or (H, N, N) with several heads
         ∇_V of the loss.
     mu : (N,) array
         The stationary distribution.
@@ -37,7 +37,7 @@ def precondition_V(gradient: Array, mu: Array, projector: Projector = "euclidean
     >>> bool(np.allclose(step.sum(axis=0), 0)), bool(np.allclose(step @ mu, 0))
     (True, True)
     """
-    return keep_mu((gradient - gradient.mean(axis=0)) / mu, mu, projector)
+    return keep_mu((gradient - gradient.mean(axis=-2, keepdims=True)) / mu, mu, projector)
 
 
 def precondition_A(gradient: Array, mu: Array) -> Array:
@@ -47,8 +47,8 @@ def precondition_A(gradient: Array, mu: Array) -> Array:
 
     Parameters
     ----------
-    gradient : (T, N) array
-        ∇_A of the loss.
+    gradient : (T, N) array, or (H, T, N) with several heads
+        ∇_A of the loss. A column has the entries of all heads.
     mu : (N,) array
         The stationary distribution.
 
@@ -64,7 +64,7 @@ def precondition_A(gradient: Array, mu: Array) -> Array:
     array([[ 2., -2.],
            [-2.,  2.]])
     """
-    return (gradient - gradient.mean(axis=0)) / mu
+    return (gradient - gradient.mean(axis=tuple(range(gradient.ndim - 1)))) / mu
 
 
 def soft_threshold(a: Array, lam: float | Array) -> Array:

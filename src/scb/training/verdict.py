@@ -192,7 +192,7 @@ class HeldOut:
         square_A = mu_inner(A, A, there)
         K_V = centred_square(V, mu)
         steps_V = [precondition_V(g.V, mu, "mu") / square_A for g in (one, two)]
-        dist_V = _distance(steps_V[0], steps_V[1], mu, (len(mu) - 1) ** 2)
+        dist_V = distance(steps_V[0], steps_V[1], mu, (len(mu) - 1) ** 2)
         dist_A = dist_A_star = Distance(np.inf)
         if K_V > 1e-12:
             estimates = [A - precondition_A(g.A, there) / K_V for g in (one, two)]
@@ -234,9 +234,9 @@ class HeldOut:
             there |= np.abs(apart) > spread * noise_quantile(A.size) + TINY
         found = [(estimate - (1 - scale) / T) / scale for estimate in estimates]
         errors = [np.where(there, A - one, 0.0) for one in found]
-        seen = _distance(errors[0], errors[1], mu, max(int(there.sum()), 1))
+        seen = distance(errors[0], errors[1], mu, max(int(there.sum()), 1))
         masses = [np.where(there, one, 0.0).sum(axis=0, keepdims=True) for one in found]
-        hidden = _distance(1 - masses[0], 1 - masses[1], mu, len(mu))
+        hidden = distance(1 - masses[0], 1 - masses[1], mu, len(mu))
         elsewhere = mu_norm(np.where(there, 0.0, A), mu)
         value = sqrt(seen.value**2 + hidden.value**2 + elsewhere**2)
         return Distance(value, float(np.hypot(seen.error, hidden.error)))
@@ -249,7 +249,7 @@ def _standing_out(A: Array) -> tuple[Array, NDArray[np.bool_]]:
     return centred, np.abs(centred) > spread * noise_quantile(A.size) + TINY
 
 
-def _distance(one: Array, two: Array, mu: Array, dimensions: int) -> Distance:
+def distance(one: Array, two: Array, mu: Array, dimensions: int) -> Distance:
     """Estimate ‖x‖_μ from two independent estimates (·, N) of x, given the dimension of their
     noise.
     """

@@ -28,7 +28,7 @@ LANES = 8
 
 class LabelSampler(NamedTuple):
     """What decides the last token k ~ μ, the source ~ q^(k) and the label ~ P[:, source], each by
-    one uniform.
+    one uniform; a source is a head and a position.
     """
 
     mu: np.ndarray  # (N,), cumulative
@@ -36,8 +36,10 @@ class LabelSampler(NamedTuple):
     positions: np.ndarray
     # (Q, N), cumulative in each column
     q: np.ndarray
-    # (N, N), cumulative in each column
+    # (N, H·N), the matrices of all heads side by side, cumulative in each column
     P: np.ndarray
+    # (Q, N), where in P the matrix of a source's head begins
+    first: np.ndarray
 
 
 class TaskSampler(NamedTuple):
@@ -72,44 +74,13 @@ class Tile(NamedTuple):
 
     tokens: np.ndarray  # (TILE, T)
     labels: np.ndarray  # (TILE,)
-    # (TILE, N), attention's mass Xa on each token
+    # (TILE, H·N), attention's mass Xa on each token, head by head
     mass: np.ndarray
-    # (TILE, N), the derivative of the loss in the mass
+    # (TILE, H·N), the derivative of the loss in the mass
     scores: np.ndarray
     # (LANES, N), partial sums of the mass
     lanes: np.ndarray
     scratch: TokenScratch
-
-
-class Frozen(NamedTuple):
-    """The columns of a frozen A, each a few *active* positions and one common value everywhere
-    else.
-
-    Steps on V alone only draw tokens that matter, so that they do not depend on T. Tokens at active
-    positions are drawn one by one. Of the others only the numbers of each token are needed, which
-    are multinomial; and if the source of the label is one of them, that token is drawn by itself
-    and the numbers of the rest. The distribution of (Xa, label) is exactly that of whole contexts.
-    """
-
-    # (N,), active positions of each column
-    counts: np.ndarray
-    value: np.ndarray  # (·, N), their weights
-    # (Q, N), for each position of the task's support its index among the active ones, or −1
-    source: np.ndarray
-    # (N,), the weight of every other position
-    common: np.ndarray
-
-
-class FrozenDraws(NamedTuple):
-    """What is random in the B samples of a step; the u are uniforms."""
-
-    lasts: np.ndarray  # (B,), last tokens
-    u_source: np.ndarray  # (B,)
-    u_label: np.ndarray  # (B,)
-    # (B, ·), of the tokens at active positions and, in the last column, of a source elsewhere
-    u_tokens: np.ndarray
-    # (B, N), how often each token occurs at the positions that are left
-    rest: np.ndarray
 
 
 @compiled
@@ -192,46 +163,72 @@ def _lay_out(lasts, shares, in_place):
 def draw_samples(begin, end, batch, sampler, raw, offset, tile, first):
     """Draw the samples begin … end − 1, which share their last token k: their tokens, the mass Xa
     that column a = raw + offset puts on each token, and their labels, into the tile from ``first``.
+
+    With several heads a column has T entries for each, and so has a mass N.
     """
     N = raw.shape[1]
+    T = tile.tokens.shape[1]
     k = batch.lasts[begin]
-    a = raw[:, k]
     shift = offset[k]
-    # The mass on all tokens together, which up to three tokens gives that on token 0
-    total = column_sum(a) + a.size * shift if N <= 3 else 0.0
     for i in range(begin, end):
         row = first + i - begin
         tokens = tile.tokens[row]
-        mass = tile.mass[row]
         if N > 3:
-            # Draw, then add up the mass in lanes
             draw_tokens(batch.keys[i], sampler.tokens, tile.scratch, tokens)
-            for lane in range(LANES):
-                for n in range(N):
-                    tile.lanes[lane, n] = 0.0
-            whole = tokens.size - tokens.size % LANES
-            for t in range(0, whole, LANES):
-                for lane in range(LANES):
-                    tile.lanes[lane, tokens[t + lane]] += a[t + lane] + shift
-            for t in range(whole, tokens.size):
-                tile.lanes[0, tokens[t]] += a[t] + shift
-            for n in range(N):
-                mass[n] = 0.0
-                for lane in range(LANES):
-                    mass[n] += tile.lanes[lane, n]
-        else:
-            # Draw and add up in one pass: above is the mass on tokens 1 and up, last on N − 1
-            above, last = draw_and_weigh(
-                batch.keys[i], sampler.tokens, tile.scratch, tokens, a, shift
-            )
-            mass[0] = total - above
+        for head in range(raw.shape[0] // T):
+            a = raw[head * T : (head + 1) * T, k]
+            mass = tile.mass[row, head * N : (head + 1) * N]
+            if N > 3:
+                _weigh_in_lanes(a, shift, tokens, tile.lanes, mass)
+                continue
+            # Above is the mass on tokens 1 and up, last on N − 1; the first head draws in this pass
+            if head == 0:
+                above, last = draw_and_weigh(
+                    batch.keys[i], sampler.tokens, tile.scratch, tokens, a, shift
+                )
+            else:
+                above, last = _weigh_drawn(a, shift, tokens, N - 1)
+            if i == begin:
+                # The mass on all tokens together, which up to three tokens gives that on token 0
+                tile.lanes[0, head] = column_sum(a) + T * shift
+            mass[0] = tile.lanes[0, head] - above
             if N == 3:
                 mass[1] = above - last
             mass[N - 1] = last
-        # The source is a position of the support; the label follows from its token
+        # The source is a position of the support; the label follows from its token and its head
         slot = choose(sampler.labels.q[:, k], batch.uniforms[0, i])
-        source = tokens[sampler.labels.positions[slot, k]]
+        source = tokens[sampler.labels.positions[slot, k]] + sampler.labels.first[slot, k]
         tile.labels[row] = choose(sampler.labels.P[:, source], batch.uniforms[1, i])
+
+
+@compiled(inline=True)
+def _weigh_in_lanes(a, shift, tokens, lanes, mass):
+    """The mass of a + shift on each token, added up in lanes."""
+    N = mass.size
+    for lane in range(LANES):
+        for n in range(N):
+            lanes[lane, n] = 0.0
+    whole = tokens.size - tokens.size % LANES
+    for t in range(0, whole, LANES):
+        for lane in range(LANES):
+            lanes[lane, tokens[t + lane]] += a[t + lane] + shift
+    for t in range(whole, tokens.size):
+        lanes[0, tokens[t]] += a[t] + shift
+    for n in range(N):
+        mass[n] = 0.0
+        for lane in range(LANES):
+            mass[n] += lanes[lane, n]
+
+
+@compiled(reorder=True)
+def _weigh_drawn(a, shift, tokens, top):
+    """The mass of a + shift on tokens 1 and up, and on token ``top``."""
+    above = last = 0.0
+    for t in range(a.size):
+        x = a[t] + shift
+        above += x * np.float64(tokens[t] >= 1)
+        last += x * np.float64(tokens[t] == top)
+    return above, last
 
 
 @compiled(inline=True)
@@ -256,7 +253,7 @@ def differentiate(V, labels, mass, scores, gV):
 @compiled(reorder=True)
 def _differentiate_one(V, o, a, u, gV):
     loss = 0.0
-    for n in range(a.size):
+    for n in range(V.shape[0]):
         s = -1.0 if n == o else 0.0
         for m in range(a.size):
             s += V[n, m] * a[m]
@@ -272,7 +269,7 @@ def _differentiate_four(V, o, mass, scores, i, gV):
     a0, a1, a2, a3 = mass[i], mass[i + 1], mass[i + 2], mass[i + 3]
     u0, u1, u2, u3 = scores[i], scores[i + 1], scores[i + 2], scores[i + 3]
     loss = 0.0
-    for n in range(a0.size):
+    for n in range(V.shape[0]):
         v = V[n]
         g = gV[n]
         s0 = -1.0 if n == o[i] else 0.0
@@ -296,55 +293,31 @@ def _differentiate_four(V, o, mass, scores, i, gV):
 
 
 @compiled(reorder=True)
-def add_scores(tokens, scores, begin, g):
-    """g[t] += Σ_i scores[i, x_i(begin + t)] for all t of g; four and two samples at a time to touch
-    g less often.
+def add_scores(tokens, scores, first, begin, g):
+    """g[t] += Σ_i scores[i, first + x_i(begin + t)] for all t of g; four and two samples at a time
+    to touch g less often. The scores of a head begin at ``first``.
     """
     i = 0
     end = begin + g.size
     while i + 4 <= len(tokens):
         x0, x1 = tokens[i, begin:end], tokens[i + 1, begin:end]
         x2, x3 = tokens[i + 2, begin:end], tokens[i + 3, begin:end]
-        u0, u1, u2, u3 = scores[i], scores[i + 1], scores[i + 2], scores[i + 3]
+        u0, u1, u2, u3 = (
+            scores[i, first:],
+            scores[i + 1, first:],
+            scores[i + 2, first:],
+            scores[i + 3, first:],
+        )
         for t in range(g.size):
             g[t] += (u0[x0[t]] + u1[x1[t]]) + (u2[x2[t]] + u3[x3[t]])
         i += 4
     if i + 2 <= len(tokens):
         x0, x1 = tokens[i, begin:end], tokens[i + 1, begin:end]
-        u0, u1 = scores[i], scores[i + 1]
+        u0, u1 = scores[i, first:], scores[i + 1, first:]
         for t in range(g.size):
             g[t] += u0[x0[t]] + u1[x1[t]]
         i += 2
     if i < len(tokens):
-        x0, u0 = tokens[i, begin:end], scores[i]
+        x0, u0 = tokens[i, begin:end], scores[i, first:]
         for t in range(g.size):
             g[t] += u0[x0[t]]
-
-
-@compiled
-def frozen_gradient(draws, sampler, frozen, V):
-    """Summed loss of a mini-batch with a ``LabelSampler``, its summed gradient in V, and each mass
-    Xa (B, N). Twin: ``frozen_mass``.
-    """
-    B, N = draws.rest.shape
-    tokens = np.empty(draws.u_tokens.shape[1], np.int64)
-    labels = np.empty(B, np.int64)
-    mass = np.empty((B, N))
-    gV = np.zeros((N, N))
-    for i in range(B):
-        k = draws.lasts[i]
-        for n in range(N):
-            mass[i, n] = frozen.common[k] * draws.rest[i, n]
-        for j in range(frozen.counts[k]):
-            tokens[j] = choose(sampler.mu, draws.u_tokens[i, j])
-            mass[i, tokens[j]] += frozen.value[j, k]
-        slot = choose(sampler.q[:, k], draws.u_source[i])
-        active = frozen.source[slot, k]
-        if active >= 0:
-            token = tokens[active]
-        else:
-            token = choose(sampler.mu, draws.u_tokens[i, -1])
-            mass[i, token] += frozen.common[k]
-        labels[i] = choose(sampler.P[:, token], draws.u_label[i])
-    loss = differentiate(V, labels, mass, np.empty((B, N)), gV)
-    return loss, gV, mass

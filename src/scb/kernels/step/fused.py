@@ -57,37 +57,44 @@ def _update_from_accumulators(segment, step, batch, hyper, columns, accumulators
 
 @compiled(reorder=True)
 def _step_V(V, G, mean, inverse, mu, projector_row, rate):
-    """V ← V − rate·(I − 11ᵀ/N) G diag(1/μ)(I − μwᵀ), w the ``projector_row``; mean and inverse (N,)
-    are memory. The new ‖V‖².
+    """V ← V − rate·(I − 11ᵀ/N) G diag(1/μ)(I − μwᵀ) in each head, w the ``projector_row``; mean and
+    inverse are memory. The new ‖V‖².
     """
     N = mu.size
-    for m in range(N):
-        mean[m] = 0.0
-        inverse[m] = 1.0 / mu[m]
-    for n in range(N):
-        for m in range(N):
-            mean[m] += G[n, m] / N
     square = 0.0
-    for n in range(N):
-        along = 0.0
+    for first in range(0, V.shape[1], N):
         for m in range(N):
-            along += G[n, m] - mean[m]
-        for m in range(N):
-            V[n, m] -= rate * ((G[n, m] - mean[m]) * inverse[m] - along * projector_row[m])
-            square += V[n, m] * V[n, m]
+            mean[m] = 0.0
+            inverse[m] = 1.0 / mu[m]
+        for n in range(N):
+            g = G[n, first : first + N]
+            for m in range(N):
+                mean[m] += g[m] / N
+        for n in range(N):
+            v = V[n, first : first + N]
+            g = G[n, first : first + N]
+            along = 0.0
+            for m in range(N):
+                along += g[m] - mean[m]
+            for m in range(N):
+                v[m] -= rate * ((g[m] - mean[m]) * inverse[m] - along * projector_row[m])
+                square += v[m] * v[m]
     return square
 
 
 @compiled
 def _lam(hyper, V):
-    """lam + per_spread·√K_V, where K_V = ‖V − μ1ᵀ‖_μ²."""
+    """lam + per_spread·√K_V, where K_V = ‖V − μ1ᵀ‖_μ², the largest of all heads."""
     if hyper.per_spread == 0.0:
         return hyper.lam
-    spread = 0.0
-    for n in range(V.shape[0]):
-        for m in range(V.shape[0]):
-            spread += hyper.mu[m] * (V[n, m] - hyper.mu[n]) ** 2
-    return hyper.lam + hyper.per_spread * np.sqrt(spread)
+    largest = 0.0
+    for first in range(0, V.shape[1], V.shape[0]):
+        spread = 0.0
+        for n in range(V.shape[0]):
+            for m in range(V.shape[0]):
+                spread += hyper.mu[m] * (V[n, first + m] - hyper.mu[n]) ** 2
+        largest = max(largest, spread)
+    return hyper.lam + hyper.per_spread * np.sqrt(largest)
 
 
 @compiled
@@ -156,7 +163,7 @@ def take_steps(me, team, update, keys, sampler, hyper, V, columns, memory):
     """
     # The caller (me = 0) and the helpers go through the same loop, so that there is one compiled
     # version of what a share does.
-    T = columns.raw.shape[0]
+    T = memory.tokens.shape[2]
     B = hyper.batch_size
     mu = sampler.labels.mu
     shares = share_count(B, T)
@@ -205,18 +212,24 @@ def take_steps(me, team, update, keys, sampler, hyper, V, columns, memory):
     return min(turn, keys.size) if bounded else turn - 1
 
 
+def _sizes(V: Array, A: Array) -> tuple[int, int, int]:
+    """T, N and the number of heads of V (N, H·N) and A (H·T, N)."""
+    heads = V.shape[1] // V.shape[0]
+    return A.shape[0] // heads, A.shape[1], heads
+
+
 def _threads(batch_size: int, T: int) -> int:
     """How many threads a step may use."""
     return 1 if batch_size * T < SHORT else min(thread_count(), share_count(batch_size, T))
 
 
-def step_memory(sampler: TaskSampler, batch_size: int, T: int) -> Memory:
+def step_memory(sampler: TaskSampler, batch_size: int, T: int, heads: int = 1) -> Memory:
     """Memory for the steps of a task with a batch size, for one caller at a time."""
     N = len(sampler.labels.mu)
     # Segments that have an accumulator are longer than a tile, or lie on either side of a border
     # between shares.
     accumulators = min(N, batch_size // (TILE + 1)) + 2 * (MOST_SHARES - 1)
-    return new_memory(T, N, sampler.tokens.table.dtype, accumulators)
+    return new_memory(T, N, heads, sampler.tokens.table.dtype, accumulators)
 
 
 def fused_steps(
@@ -227,7 +240,7 @@ def fused_steps(
     A: Array,
     memory: Memory | None = None,
 ) -> tuple[int, float]:
-    """Take one step for each of ``keys`` on V (N, N) and A (T, N), in place, with the
+    """Take one step for each of ``keys`` on V (N, H·N) and A (H·T, N), in place, with the
     ``step_memory`` of an earlier call if it is given: fresh memory takes time.
 
     Returns the number of steps done, which is smaller than the number of keys if V or A reaches the
@@ -235,10 +248,10 @@ def fused_steps(
     """
     if keys.size == 0:
         return 0, np.nan
-    T, N = A.shape
+    T, N, heads = _sizes(V, A)
     columns = new_columns(A, np.zeros(N), keys.size, hyper.per_column)
     if memory is None:
-        memory = step_memory(sampler, hyper.batch_size, T)
+        memory = step_memory(sampler, hyper.batch_size, T, heads)
     threads = _threads(hyper.batch_size, T)
     done = run_together(take_steps, threads, True, keys, sampler, hyper, V, columns, memory)
     return done, memory.losses[0] / hyper.batch_size
@@ -253,13 +266,13 @@ def mini_batch_gradient(
     offset: Array,
     gA: Array,
 ) -> tuple[float, Array]:
-    """Summed loss and gradient in V of a mini-batch drawn from the stream ``key``, at V and A = raw
-    + offset.
+    """Summed loss and gradient in V (N, H·N) of a mini-batch drawn from the stream ``key``, at V and
+    A = raw + offset.
 
-    The summed gradient in A is added to gA (T, N), of which only the columns of last tokens are
+    The summed gradient in A is added to gA (H·T, N), of which only the columns of last tokens are
     touched. The result does not depend on the number of threads. Twin: ``mini_batch_gradient``.
     """
-    T, N = raw.shape
+    T, N, heads = _sizes(V, raw)
     ones = np.ones(N)
     # Only the batch size is used where nothing is updated.
     hyper = Hyperparameters(
@@ -275,7 +288,8 @@ def mini_batch_gradient(
         projector_row=ones,
     )
     columns = new_columns(raw, offset, 1, ones)
-    memory = new_memory(T, N, sampler.tokens.table.dtype, min(N, batch_size) + MOST_SHARES - 1)
+    accumulators = min(N, batch_size) + MOST_SHARES - 1
+    memory = new_memory(T, N, heads, sampler.tokens.table.dtype, accumulators)
     keys = np.full(1, key, np.uint64)
     threads = _threads(hyper.batch_size, T)
     run_together(take_steps, threads, False, keys, sampler, hyper, V, columns, memory)

@@ -43,8 +43,8 @@ class Memory(NamedTuple):
 
     tokens: NDArray[Any]  # (S, TILE, T)
     labels: NDArray[np.int64]  # (S, TILE)
-    mass: Array  # (S, TILE, N)
-    scores: Array  # (S, TILE, N)
+    mass: Array  # (S, TILE, H·N)
+    scores: Array  # (S, TILE, H·N)
     lanes: Array  # (S, LANES, N)
     # (S, CHUNK/4), these four are a ``TokenScratch`` for each share
     words: NDArray[np.uint64]
@@ -52,37 +52,37 @@ class Memory(NamedTuple):
     ties: NDArray[np.uint8]  # (S, CHUNK)
     eights: NDArray[np.uint64]  # (S, CHUNK/8)
     chunk: Array  # (S, CHUNK)
-    # (S, N, N), summed gradients in V
+    # (S, N, H·N), summed gradients in V
     gV: Array
     losses: Array  # (S,), summed losses
     # (S,), the largest ‖a‖² of the columns that were updated
     largest: Array
-    # (·, T), gradients of columns that are not updated in place
+    # (·, H·T), gradients of columns that are not updated in place
     accumulators: Array
     # (·,), which column each belongs to where nothing is updated, or −1
     column: NDArray[np.int64]
 
 
-def new_memory(T: int, N: int, dtype: Any, accumulators: int) -> Memory:
-    """Memory for steps on columns of T positions, with tokens of a type."""
+def new_memory(T: int, N: int, heads: int, dtype: Any, accumulators: int) -> Memory:
+    """Memory for steps on columns of T positions for each head, with tokens of a type."""
     S = 2 * MOST_SHARES
     words = np.empty((S, CHUNK // 4), np.uint64)
     eights = np.empty((S, CHUNK // 8), np.uint64)
     return Memory(
         tokens=np.empty((S, TILE, T), dtype),
         labels=np.empty((S, TILE), np.int64),
-        mass=np.empty((S, TILE, N)),
-        scores=np.empty((S, TILE, N)),
-        lanes=np.empty((S, LANES, N)),
+        mass=np.empty((S, TILE, heads * N)),
+        scores=np.empty((S, TILE, heads * N)),
+        lanes=np.empty((S, LANES, max(N, heads))),
         words=words,
         w=words.view(np.uint16),
         ties=eights.view(np.uint8),
         eights=eights,
         chunk=np.empty((S, CHUNK)),
-        gV=np.empty((S, N, N)),
+        gV=np.empty((S, N, heads * N)),
         losses=np.empty(S),
         largest=np.empty(S),
-        accumulators=np.empty((accumulators, T)),
+        accumulators=np.empty((accumulators, heads * T)),
         column=np.full(accumulators, -1),
     )
 
@@ -113,36 +113,40 @@ def _update_in_place(k, step, hyper, columns, tokens, scores, g):
     The gradient is in ``g``, one chunk of positions at a time.
     """
     raw = columns.raw[:, k]
-    T = raw.size
+    T = tokens.shape[1]
+    N = columns.raw.shape[1]
     coefficient = hyper.eta_A / (hyper.mu[k] * hyper.batch_size)
     lam = columns.lams[step] * columns.lam_factor[k]
     mean = 0.0
     if hyper.centred:
-        for start in range(0, T, CHUNK):
-            chunk = g[: min(CHUNK, T - start)]
-            _clear(chunk)
-            add_scores(tokens, scores, start, chunk)
-            mean += column_sum(chunk) / T
+        for head in range(raw.size // T):
+            for start in range(0, T, CHUNK):
+                chunk = g[: min(CHUNK, T - start)]
+                _clear(chunk)
+                add_scores(tokens, scores, head * N, start, chunk)
+                mean += column_sum(chunk) / raw.size
     shift = columns.offset[k] + coefficient * mean
     s = square = 0.0
     count = 0
-    for start in range(0, T, CHUNK):
-        chunk = g[: min(CHUNK, T - start)]
-        _clear(chunk)
-        add_scores(tokens, scores, start, chunk)
-        s_here, square_here = descend(
-            raw[start : start + chunk.size], shift, chunk, coefficient, lam
-        )
-        s += s_here
-        square += square_here
-        if square_here != 0.0 and count <= SURVIVORS:
-            for t in range(start, start + chunk.size):
-                if raw[t] != 0.0:
-                    if count < SURVIVORS:
-                        columns.survivors[k, count] = t
-                    count += 1
+    for head in range(raw.size // T):
+        for start in range(0, T, CHUNK):
+            chunk = g[: min(CHUNK, T - start)]
+            _clear(chunk)
+            add_scores(tokens, scores, head * N, start, chunk)
+            begin = head * T + start
+            s_here, square_here = descend(
+                raw[begin : begin + chunk.size], shift, chunk, coefficient, lam
+            )
+            s += s_here
+            square += square_here
+            if square_here != 0.0 and count <= SURVIVORS:
+                for t in range(begin, begin + chunk.size):
+                    if raw[t] != 0.0:
+                        if count < SURVIVORS:
+                            columns.survivors[k, count] = t
+                        count += 1
     columns.n_survivors[k] = count if count <= SURVIVORS else -1
-    columns.offset[k] = (1.0 - s) / T
+    columns.offset[k] = (1.0 - s) / raw.size
     columns.done[k] = step + 1
     return square
 
@@ -196,7 +200,10 @@ def take_share(share, step, batch, sampler, hyper, V, columns, memory):
                 g = memory.accumulators[batch.accumulator[segment]]
                 if i == batch.segments[segment]:
                     _clear(g)
-                # Not the literal 0, which would be another type.
-                add_scores(tokens, scores, np.int64(0), g)
+                T = tokens.shape[1]
+                for head in range(g.size // T):
+                    # Not the literal 0, which would be another type.
+                    part = g[head * T : (head + 1) * T]
+                    add_scores(tokens, scores, head * columns.raw.shape[1], np.int64(0), part)
     memory.losses[place] = loss
     memory.largest[place] = largest

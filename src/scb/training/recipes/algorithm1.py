@@ -8,13 +8,22 @@ from typing import Any, Literal
 import numpy as np
 
 from scb.arrays import Array
-from scb.geometry import Projector, keep_mu, trivial_V
+from scb.geometry import Projector, keep_mu
 from scb.inputs import InputError, one_of, typed
 from scb.task import Seed, Task
 from scb.theory.gaussian import residual_variance
+from scb.training.recipes.heads import (
+    HeadStart,
+    first_point,
+    head_count,
+    normalising,
+    reached,
+    sign_or_gauge,
+    slowness,
+)
 from scb.training.recipes.knowledge import Knowledge, Rate
 from scb.training.recipes.recipe import Recipe
-from scb.training.roundings import ResolveSign, SignalAbove, ThresholdNormalize, ThresholdProject
+from scb.training.roundings import ThresholdProject
 from scb.training.starts import GivenStart, UniformAttention
 
 
@@ -64,8 +73,9 @@ def paper(
     signal: tuple[float | None, float | None] = (None, None),
     known: bool = True,
     seed: Seed = 0,
-    start: Literal["uniform", "spectral"] = "uniform",
+    start: Literal["uniform", "spectral", "random", "equal"] | None = None,
     start_samples: int = 4000,
+    heads: int | None = None,
 ) -> Recipe:
     """Make the recipe for Algorithm 1, with the settings of the paper's experiment as defaults.
 
@@ -102,11 +112,17 @@ def paper(
         samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness of these samples and of those for the spectral start.
-    start : {"uniform", "spectral"}, default "uniform"
-        The initial point. "uniform" is the paper's. "spectral" replaces Stage 1 by a spectral
-        estimate from samples; there is then no sign to resolve and no thresholding before Stage 2.
+    start : {"uniform", "spectral", "random", "equal"}, optional
+        The initial point. "uniform", the default with one head, is the paper's. "spectral" replaces
+        Stage 1 by a spectral estimate from samples; there is then no sign to resolve and no
+        thresholding before Stage 2. Several heads start at uniform attention and a small random V
+        in each ("random", the default), or all alike, where they stay ("equal").
     start_samples : int, default 4000
         The number of samples for the spectral start. The number that suffices grows only as log T.
+    heads : int, optional
+        The number of heads to train. The default is that of the task; more are spare. Where the
+        sign of one head is resolved, several are turned into the sparse gauge
+        (``scb.rotate_heads``).
 
     Returns
     -------
@@ -125,9 +141,14 @@ def paper(
     >>> run.samples, round(float(run.history["sim_A"][-1]), 2)
     (64000, 1.0)
     """
-    one_of("start", start, ("uniform", "spectral"))
+    H = head_count(task, heads)
+    if start is None:
+        start = "uniform" if H == 1 else "random"
+    one_of("start", start, ("uniform", "spectral") if H == 1 else ("random", "equal"))
     k = Knowledge.from_task(task, known, seed)
-    point: GivenStart | UniformAttention = UniformAttention(trivial_V(k.mu), task.T)
+    point: GivenStart | UniformAttention = first_point(
+        k, task.T, H, "random" if H == 1 else start, seed
+    )
     samples = k.samples
     if start == "spectral":
         point = spectral_start(task, k.mu, start_samples, seed)
@@ -135,15 +156,15 @@ def paper(
         steps = (0, steps[1], steps[2])
         resolve_sign = False
         threshold = None
-    sign = (ResolveSign(),) if resolve_sign else ()
+    sign = (sign_or_gauge(H),) if resolve_sign else ()
     rounding = sign if threshold is None else (*sign, ThresholdProject(threshold))
-    normalize = ThresholdNormalize(task.weight_threshold if normalize_at is None else normalize_at)
-    stop_1, stop_2 = (None if level is None else SignalAbove(level) for level in signal)
+    normalize = normalising(H, task.weight_threshold if normalize_at is None else normalize_at)
+    stop_1, stop_2 = (None if level is None else reached(k, H, level) for level in signal)
     common: dict[str, Any] = {"batch_size": batch_size, "projector": projector}
     stages = (
         k.stage("1", steps[0], eta[0], stop=stop_1, **common),
         k.stage("2", steps[1], eta[1], lam=lam, enter=rounding, leave=sign, stop=stop_2, **common),
-        k.stage("3", steps[2], eta[2], eta_A=0.0, enter=(normalize,), **common),
+        k.stage("3", steps[2], eta[2], eta_A=0.0, enter=normalize, **common),
     )
     return Recipe("paper", point, k.mu, stages=stages, samples=samples)
 
@@ -172,6 +193,8 @@ def tuned(
     projector: Projector = "mu",
     known: bool = True,
     seed: Seed = 0,
+    heads: int | None = None,
+    start: HeadStart = "random",
 ) -> Recipe:
     """Make the recipe for Algorithm 1 with batch sizes and λ that keep the noise small.
 
@@ -185,6 +208,10 @@ def tuned(
       η·accuracy/Q, which lowers a position by accuracy/Q. The stage ends at an estimated signal of
       0.95, before the regulariser distorts the weights.
     - Stage 3: B such that the error ‖Δ_V‖_μ stays at ``accuracy``.
+
+    With several heads, K_P and K_Q are those of the first singular value, a stage ends when each
+    singular value has come as far, and heads are turned into the sparse gauge
+    (``scb.rotate_heads``) where the sign of one head is resolved, and before Stage 3.
 
     Parameters
     ----------
@@ -205,7 +232,12 @@ def tuned(
         Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000
         samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
-        The source of randomness of these samples.
+        The source of randomness of these samples, and of the start of several heads.
+    heads : int, optional
+        The number of heads to train. The default is that of the task; more are spare.
+    start : {"random", "equal"}, default "random"
+        Where several heads start: at uniform attention and a small random V in each, drawn with
+        ``seed``; or all alike, where they stay.
 
     Returns
     -------
@@ -227,18 +259,19 @@ def tuned(
             raise InputError(f"{name} = {value}: it must be positive")
     plan = enough(k, task.sparsity, eta, accuracy)
     B1, B2, B3 = plan.batch_sizes if batch_size is None else (batch_size, batch_size, batch_size)
-    first, second, third = plan.steps
-    stop_1, stop_2 = (SignalAbove(goal) for goal in plan.goals)
-    rounding = (ResolveSign(), ThresholdProject())
+    H = head_count(task, heads)
+    first, second, third = (ceil(steps * slowness(k, task.heads)) for steps in plan.steps)
+    stop_1, stop_2 = (reached(k, H, goal) for goal in plan.goals)
+    rounding = (sign_or_gauge(H), ThresholdProject())
     stage = partial(k.stage, projector=projector)
-    normalize = ThresholdNormalize(task.weight_threshold)
+    normalize = normalising(H, task.weight_threshold)
     lam_2 = plan.lam if lam is None else lam
     stages = (
         stage("1", first, eta, batch_size=B1, stop=stop_1),
         stage(
             "2", second, eta, batch_size=B2, lam=lam_2, centred=True, enter=rounding, stop=stop_2
         ),
-        stage("3", third, eta, batch_size=B3, eta_A=0.0, enter=(normalize,)),
+        stage("3", third, eta, batch_size=B3, eta_A=0.0, enter=normalize),
     )
-    start = UniformAttention(trivial_V(k.mu), task.T)
-    return Recipe("tuned", start, k.mu, stages=stages, samples=k.samples)
+    point = first_point(k, task.T, H, start, seed)
+    return Recipe("tuned", point, k.mu, stages=stages, samples=k.samples)

@@ -7,14 +7,15 @@ from functools import partial
 import numpy as np
 
 from scb.geometry import Projector, trivial_V
+from scb.geometry.heads import one_head
 from scb.inputs import typed
 from scb.model import SoftmaxTransformer
 from scb.task import Seed, Task
+from scb.training.recipes.heads import HeadStart, first_point, head_count, sign_or_gauge
 from scb.training.recipes.knowledge import Knowledge, Rate
 from scb.training.recipes.recipe import Recipe
-from scb.training.roundings import ResolveSign
 from scb.training.stages import Rule, Stage
-from scb.training.starts import GivenStart, UniformAttention
+from scb.training.starts import GivenStart
 
 
 @typed
@@ -30,6 +31,8 @@ def sgd(
     rule: str | Rule | None = None,
     known: bool = True,
     seed: Seed = 0,
+    heads: int | None = None,
+    start: HeadStart = "random",
 ) -> Recipe:
     """Make a recipe for SGD on V and A from the uniform start, without a regulariser.
 
@@ -53,14 +56,20 @@ def sgd(
         The projector with which preconditioned steps on V keep Vμ = μ: the paper's, or the
         μ-projector, which has less noise.
     resolve_sign : bool, default True
-        Whether to resolve the sign as ``paper`` does, so that the two can be compared.
+        Whether to resolve the sign as ``paper`` does, so that the two can be compared; with several
+        heads, their gauge.
     rule : str or callable, optional
         An update rule, by name or as a function, to use in place of these; see ``Stage``.
     known : bool, default True
         Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000
         samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
-        The source of randomness of these samples.
+        The source of randomness of these samples, and of the start of several heads.
+    heads : int, optional
+        The number of heads to train. The default is that of the task; more are spare.
+    start : {"random", "equal"}, default "random"
+        Where several heads start: at uniform attention and a small random V in each, drawn with
+        ``seed``; or all alike, where they stay.
 
     Returns
     -------
@@ -82,14 +91,15 @@ def sgd(
     k = Knowledge.from_task(task, known, seed)
     if rule is None:
         rule = "proximal" if preconditioned else "vanilla"
-    sign = (ResolveSign(),) if resolve_sign else ()
+    H = head_count(task, heads)
+    sign = (sign_or_gauge(H),) if resolve_sign else ()
     stage = partial(k.stage, batch_size=batch_size, rule=rule, projector=projector)
     stages = (
         stage("1", steps[0], eta[0]),
         stage("2", steps[1], eta[1], enter=sign, leave=sign),
     )
-    start = UniformAttention(trivial_V(k.mu), task.T)
-    return Recipe("sgd", start, k.mu, stages=stages, samples=k.samples)
+    point = first_point(k, task.T, H, start, seed)
+    return Recipe("sgd", point, k.mu, stages=stages, samples=k.samples)
 
 
 @typed
@@ -139,6 +149,7 @@ def softmax(
     >>> type(run.model).__name__, round(float(run.history["sim_A"][-1]), 2)
     ('SoftmaxTransformer', 0.99)
     """
+    one_head(task, "softmax")
     k = Knowledge.from_task(task, known, seed)
     N, T = task.N, task.T
     stage = Stage(

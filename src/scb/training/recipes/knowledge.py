@@ -1,5 +1,6 @@
 """What a recipe knows of its task: μ, K_P and K_Q, exactly or from samples."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scb.arrays import Array
-from scb.geometry import centred_square
+from scb.geometry import centred_square, mu_inner
 from scb.inputs import InputError
 from scb.task import Seed, Task
 from scb.training.stages import Stage
@@ -33,6 +34,10 @@ class Knowledge:
         The constants K_P = ‖P − μ1ᵀ‖_μ² and K_Q = ‖Q − 11ᵀ/T‖_μ².
     samples : int, default 0
         The number of samples from which they were estimated; 0 if they are exact.
+    singular_values : tuple of float, default ()
+        The singular values of the task, one for each head, if they are known. With several heads,
+        K_P and K_Q are those of the first: their product is σ_1², and their ratio that of ‖P −
+        μ1ᵀ‖_μ² and ‖Q‖_μ² over all heads.
 
     Examples
     --------
@@ -50,6 +55,7 @@ class Knowledge:
     K_P: float
     K_Q: float
     samples: int = 0
+    singular_values: tuple[float, ...] = ()
 
     @classmethod
     def from_task(cls, task: Task, known: bool = True, seed: Seed = 0) -> "Knowledge":
@@ -69,8 +75,14 @@ class Knowledge:
         -------
         Knowledge
         """
+        if task.heads > 1:
+            if not known:
+                raise InputError("known = False: norms are estimated for tasks with one head only")
+            first = float(task.singular_values[0])
+            ratio = math.sqrt(task.K_P / mu_inner(task.weights, task.weights, task.mu))
+            return cls(task.mu, first * ratio, first / ratio, 0, tuple(task.singular_values))
         if known:
-            return cls(task.mu, task.K_P, task.K_Q)
+            return cls(task.mu, task.K_P, task.K_Q, 0, tuple(task.singular_values))
         from scb.task.sampling import sample
 
         return estimate(sample(task, 4000, seed), task.N)

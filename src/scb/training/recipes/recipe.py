@@ -5,9 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from scb.arrays import Array
+from scb.geometry.heads import per_head
 from scb.inputs import InputError, InputTypeError, coerced, integer, real_array
 from scb.model import LinearTransformer, OneLayerTransformer
 from scb.task import Task
+from scb.training.head_verdict import HeadsHeldOut
 from scb.training.stages import Stage
 from scb.training.starts import GivenStart, UniformAttention
 from scb.training.verdict import HeldOut
@@ -59,7 +61,7 @@ class Recipe:
     stages: tuple[Stage, ...]
     samples: int = 0
     transformer: type[OneLayerTransformer] = LinearTransformer
-    check: HeldOut | None = None
+    check: HeldOut | HeadsHeldOut | None = None
 
     def __post_init__(self) -> None:
         coerced("name", self.name, str)
@@ -92,11 +94,16 @@ class Recipe:
         task : Task
             The task to learn.
         """
-        if self.start.A.shape != (task.T, task.N):
-            T, N = self.start.A.shape
+        if self.start.A.shape[-2:] != (task.T, task.N):
+            T, N = self.start.A.shape[-2:]
             raise InputError(
                 f"the recipe is for N = {N} tokens and T = {T} positions, "
                 f"the task has N = {task.N} and T = {task.T}"
+            )
+        heads = len(per_head(self.start.V))
+        if heads < task.heads:
+            raise InputError(
+                f"the recipe trains {heads} head(s), the task has {task.heads}: each needs one"
             )
 
     @property
@@ -108,10 +115,14 @@ class Recipe:
 def _check_start(start: GivenStart | UniformAttention, N: int) -> None:
     """Raise an InputError unless the initial point is finite and has N tokens."""
     V, A = np.asarray(start.V), np.asarray(start.A)
-    if V.shape != (N, N) or A.ndim != 2 or A.shape[1] != N:
+    if (
+        V.shape[-2:] != (N, N)
+        or V.ndim not in (2, 3)
+        or A.shape[:-2] + A.shape[-1:] != V.shape[:-1]
+    ):
         raise InputError(
             f"the start of a recipe has V {V.shape} and A {A.shape}: "
-            f"with {N} tokens, (N, N) and (T, N) go"
+            f"with {N} tokens, (N, N) and (T, N) go, or (H, N, N) and (H, T, N)"
         )
     # A uniform attention is finite, and need not be looked at entry by entry.
     given = isinstance(start, GivenStart)

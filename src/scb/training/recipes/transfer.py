@@ -8,9 +8,11 @@ from scb.geometry import Projector, keep_mu, trivial_V
 from scb.inputs import InputError, real_array, typed
 from scb.task import Seed, Task
 from scb.theory.gaussian import residual_variance
+from scb.training.head_verdict import HeadsHeldOut
+from scb.training.recipes.heads import normalising
 from scb.training.recipes.knowledge import Knowledge
 from scb.training.recipes.recipe import Recipe
-from scb.training.roundings import ThresholdNormalize, ThresholdProject
+from scb.training.roundings import RotateHeads, ThresholdProject
 from scb.training.schedules import MeasuredNoise
 from scb.training.stages import Stage
 from scb.training.starts import UniformAttention
@@ -55,7 +57,7 @@ def transfer(
     ----------
     task : Task
         The task to learn.
-    V_hat : (N, N) array
+    V_hat : (N, N) array, or (H, N, N) with several heads
         The pretrained matrix P̂, which has the same stationary distribution μ as the task.
     theta : float, default 0.5
         The weight θ of P̂ in the initial V, in (0, 1].
@@ -111,17 +113,23 @@ def transfer(
     on_V = partial(Stage, eta_V=eta / square_Q, projector=projector)
     # If most positions of a column matter, its other entries do not tell what is noise.
     rounding = (ThresholdProject(),) if 4 * task.sparsity <= task.T else ()
-    normalize = ThresholdNormalize(task.weight_threshold)
+    if task.heads > 1:
+        rounding = (RotateHeads(), *rounding)
+    normalize = normalising(task.heads, task.weight_threshold)
     second = {"lam": MeasuredNoise(multiple), "centred": True, "enter": rounding}
     stages = (
         on_A("first", 1, batch_size=B1),
         on_V("2", 6 * length, eta_A=eta / k.K_P, batch_size=B2, **second),
-        on_V("3", 5 * length, eta_A=0.0, batch_size=B3, enter=(normalize,)),
-        on_A("last", 1, batch_size=B4, leave=(*rounding, normalize)),
+        on_V("3", 5 * length, eta_A=0.0, batch_size=B3, enter=normalize),
+        on_A("last", 1, batch_size=B4, leave=(*rounding, *normalize)),
     )
     trivial = trivial_V(k.mu)
     start = UniformAttention(trivial + theta * keep_mu(V_hat - trivial, k.mu, "mu"), task.T)
-    check = HeldOut.sized(k.mu, k.K_P, task.sparsity)
+    check = (
+        HeldOut.sized(k.mu, k.K_P, task.sparsity)
+        if task.heads == 1
+        else HeadsHeldOut.sized(k.mu, task.singular_values, task.sparsity)
+    )
     return Recipe("transfer", start, k.mu, stages=stages, samples=k.samples, check=check)
 
 

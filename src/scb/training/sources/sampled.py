@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from scb.arrays import Array
+from scb.geometry.heads import apart, per_head, side_by_side
 from scb.inputs import InputError
 from scb.kernels.random import token_sampler
 from scb.kernels.step.batch import LabelSampler, TaskSampler
@@ -66,20 +67,24 @@ class Fresh:
             # Writeable in any process: one type for Numba
             positions=np.array(task.positions, order="F"),
             q=closed_cumulative(task.weights),
-            P=closed_cumulative(task.P),
+            P=closed_cumulative(side_by_side(task.P)),
+            first=np.array(task.owners * task.N, order="F"),
         )
         return TaskSampler(token_sampler(task.mu), labels)
 
     def __call__(self, V: Array, A: Array, batch_size: int, key: np.uint64) -> Gradient:
         """Return the mean gradient over ``batch_size`` fresh samples."""
         # Read-only arrays are another type to Numba, for which it would compile everything again.
-        V = np.require(V, np.float64, ["C", "W"])
-        A = np.require(A, np.float64, ["F", "W"])
-        gA = np.zeros(A.shape, order="F")
+        stacked_V = np.require(side_by_side(V), np.float64, ["C", "W"])
+        stacked_A = np.require(A.reshape(-1, self.task.N), np.float64, ["F", "W"])
+        gA = np.zeros(stacked_A.shape, order="F")
         offset = np.zeros(self.task.N)
-        loss, gV = mini_batch_gradient(key, self.sampler, batch_size, V, A, offset, gA)
+        loss, gV = mini_batch_gradient(
+            key, self.sampler, batch_size, stacked_V, stacked_A, offset, gA
+        )
         gA /= batch_size
-        return Gradient(loss / batch_size, gV / batch_size, gA, batch_size)
+        gV = apart(gV / batch_size, len(per_head(V)))
+        return Gradient(loss / batch_size, gV, gA.reshape(A.shape), batch_size)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,198 @@
+"""Several heads: `tuned` on held-out tasks, predicted times, the gauge, spare heads, the saddle, `recover`.
+
+Rows go to FOLDER/heads.jsonl as they come; the same rows are not made twice. One process per core, one thread each:
+
+    python benchmarks/heads.py FOLDER --parts kernel tuned small times gauge spare saddle --seconds 240
+"""
+
+import argparse
+import json
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+
+import numpy as np
+
+import scb
+from scb.geometry import function_distance
+from scb.geometry.heads import left_factor, product_singular_values, right_factor
+from scb.theory.expectations import expected_preconditioned_gradients
+from scb.theory.heads import least_loss, predicted_times
+from scb.training.engine import Fused
+from scb.training.starts import random_start
+
+ROOT = Path(__file__).parent
+
+
+def held_out_task(N: int, H: int, T: int, number: int, ensemble: str = "strong") -> scb.Task:
+    """Task ``number`` of those whose singular values are at least a fifth of the first; seeds that nothing was tuned to."""
+    seed = 70_000
+    while True:
+        task = scb.Task.random(N, T, 2, seed=seed, heads=H, ensemble=ensemble)
+        number -= task.check()["e"].holds
+        if number < 0:
+            return task
+        seed += 1
+
+
+def trained(task: scb.Task, recipe: scb.Recipe, seed: int) -> dict[str, Any]:
+    """A run: its verdict, the true distances, and what it cost."""
+    begin = time.perf_counter()
+    run = scb.train(task, recipe, seed=seed, every=1000)
+    match = scb.metrics.match_heads(run.V, run.A, task)
+    return {
+        "verdict": run.verdict,
+        "dist": function_distance((run.V, run.A), (task.P, task.Q), task.mu),
+        "dist_V": match.dist_V.max(),
+        "dist_A": match.dist_A.max(),
+        "overlap": match.overlap.min(),
+        "loss_above_one_head": float(run.history["loss"][-1]) - least_loss(task, heads=1),
+        "sigma": [float(run.history[name][-1]) for name in run.history if name.startswith("sigma_")],
+        "samples": run.samples,
+        "steps": run.step,
+        "seconds": time.perf_counter() - begin,
+    }
+
+
+def population_run(task: scb.Task, seed: int, size: float) -> tuple[Any, ...]:
+    """Training without noise or rounding: times to half of each singular value, and the last point."""
+    start = random_start(task.mu, task.T, task.heads, seed=seed, size=size)
+    eta = 0.02 / task.singular_values[0]
+    predicted = predicted_times(task, start.V, start.A, eta, eta)
+    V, A = start.V, start.A
+    measured = np.full(task.heads, np.nan)
+    for step in range(int(3 * predicted[-1]) if np.isfinite(predicted[-1]) else 5000):
+        values = product_singular_values(left_factor(A, task.mu), right_factor(V, task.mu))
+        new = np.isnan(measured) & (values >= task.singular_values / 2)
+        measured[new] = step
+        gV, gA = expected_preconditioned_gradients(task, V, A)
+        V, A = V - eta * gV, A - eta * gA
+    return predicted, measured, V, A
+
+
+def times(task: scb.Task, seed: int) -> dict[str, Any]:
+    """Predicted and measured times, in steps, and the heads before and after the rotation."""
+    predicted, measured, V, A = population_run(task, seed, 1e-3)
+    turned = scb.rotate_heads(V, A, task.mu)
+    return {
+        "predicted": predicted.tolist(),
+        "measured": measured.tolist(),
+        "sigma": task.singular_values.tolist(),
+        "dist": function_distance((V, A), (task.P, task.Q), task.mu),
+        "overlap_before": scb.metrics.match_heads(V, A, task).overlap.min(),
+        "overlap_after": scb.metrics.match_heads(*turned, task).overlap.min(),
+    }
+
+
+def kernel(N: int, T: int) -> dict[str, Any]:
+    """Seconds of a step with 1, 2 and 3 heads, the median of many."""
+    seconds = {}
+    for H in (1, 2, 3):
+        task = scb.Task.random(N, T, 2, heads=H)
+        V, A = task.P, task.Q
+        stage = scb.Stage("2", 50, eta_V=0.01, eta_A=0.01, lam=1e-4, batch_size=64)
+        engine = Fused(task)
+        engine.take(V, A, task.mu, stage, 0, range(5))
+        taken = []
+        for repeat in range(15):
+            begin = time.perf_counter()
+            engine.take(V, A, task.mu, stage, repeat, range(50))
+            taken.append((time.perf_counter() - begin) / 50)
+        seconds[H] = float(np.median(taken))
+    return {"seconds": seconds}
+
+
+def recovered(task: scb.Task, n: int, seed: int) -> dict[str, Any]:
+    """Whether `recover` finds the number of heads, all positions and the heads."""
+    begin = time.perf_counter()
+    found = scb.recover(scb.sample(task, n, seed, compiled=True), N=task.N, heads="auto")
+    right = len(found.V) == task.heads if found.V.ndim == 3 else task.heads == 1
+    positions = all(np.array_equal(a, b) for a, b in zip(found.support, task.support, strict=True))
+    row = {"heads": 1 if found.V.ndim == 2 else len(found.V), "right_heads": right, "positions": positions, "n": n}
+    if right and task.heads > 1:
+        match = scb.metrics.match_heads(found.V, found.A, task)
+        row |= {"dist_V": match.dist_V.max(), "dist_A": match.dist_A.max(), "overlap": match.overlap.min()}
+    return row | {"seconds": time.perf_counter() - begin}
+
+
+def job(part: str, N: int, H: int, T: int, number: int) -> dict[str, Any]:
+    """One row."""
+    row: dict[str, Any] = {"part": part, "N": N, "H": H, "T": T, "number": number}
+    if part == "kernel":
+        return row | kernel(N, T)
+    ensemble = ("strong", "dirichlet")[number % 2] if part == "times" else "strong"
+    task = held_out_task(N, H, T, number, ensemble)
+    if part == "times":
+        return row | {"ensemble": ensemble} | times(task, number)
+    if part == "recover":
+        return row | recovered(task, RECOVER_SAMPLES[N], number)
+    recipe = scb.recipes.tuned(task, seed=number)
+    if part == "small":
+        recipe = scb.recipes.tuned(task, seed=number, batch_size=recipe.stages[0].batch_size // 12)
+    elif part == "spare":
+        recipe = scb.recipes.tuned(task, seed=number, heads=H + 1)
+    elif part == "saddle":
+        steps = recipe.stages[0].steps // 2
+        recipe = scb.recipes.sgd(
+            task, seed=number, start="equal", eta=(0.02, 0.02), steps=(steps, steps), batch_size=2000, projector="mu"
+        )
+    return row | trained(task, recipe, number)
+
+
+RECOVER_SAMPLES = {3: 7_000, 5: 16_000, 10: 50_000}
+"""At most a tenth of the samples of `tuned`."""
+
+
+def jobs(part: str) -> list[tuple[Any, ...]]:
+    """All rows of a part, the quick sizes first."""
+    sizes = [(N, H, T) for T in (500, 5000) for N in (3, 5, 10) for H in (2, 3)]
+    if part == "kernel":
+        return [(part, N, 0, 5000, 0) for N in (3, 20)]
+    if part in ("tuned", "recover"):
+        return [(part, *size, number) for size in sizes for number in range(20)]
+    if part == "times":
+        return [(part, N, H, 500, n) for n in range(30) for N in (3, 5) for H in (2, 3)]
+    return [(part, 3, H, 500, number) for number in range(15) for H in (2, 3)]
+
+
+def main() -> None:
+    """Make the rows that are missing."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--parts", nargs="+", default=["kernel", "tuned", "small", "times", "spare", "saddle"])
+    parser.add_argument("--seconds", type=float, default=240)
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--most", type=int, default=None, help="rows of each part, for a trial")
+    args = parser.parse_args()
+    end = time.time() + args.seconds
+    path = args.folder / "heads.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    done = {tuple(row[name] for name in ("part", "N", "H", "T", "number")) for row in rows}
+    wanted = [one for part in args.parts for one in jobs(part)[: args.most] if one not in done]
+    with path.open("a") as file:
+        # Timings by themselves, and compiled code on disk before there are many processes
+        for one in [w for w in wanted if w[0] == "kernel"] or [("kernel", 3, 0, 50, 0)]:
+            file.write(json.dumps(job(*one)) + "\n")
+        rest = [w for w in wanted if w[0] != "kernel"]
+        pool = ProcessPoolExecutor(args.processes)
+        futures = [pool.submit(job, *one) for one in rest]
+        try:
+            for future in as_completed(futures, timeout=max(end - time.time(), 1)):
+                file.write(json.dumps(future.result(), default=float) + "\n")
+                file.flush()
+        except TimeoutError:
+            print("out of time")
+        left = sum(not future.done() for future in futures)
+        print(f"{len(rest) - left} of {len(rest)} rows")
+        file.flush()
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""What recipes do differently where there are several heads: where they start, when their stages
+end, and how they round.
+"""
+
+from typing import Literal
+
+from scb.geometry import trivial_V
+from scb.inputs import InputError, integer, one_of
+from scb.task import Seed, Task
+from scb.training.recipes.knowledge import Knowledge
+from scb.training.roundings import (
+    ResolveSign,
+    RotateHeads,
+    Rounding,
+    SignalAbove,
+    SingularValuesAbove,
+    Stop,
+    ThresholdNormalize,
+    ThresholdProject,
+)
+from scb.training.starts import UniformAttention, random_start
+
+HeadStart = Literal["random", "equal"]
+"""How several heads start: at a small random V each, or all alike, as one head does."""
+
+
+def head_count(task: Task, heads: int | None) -> int:
+    """The number of heads to train: that of the task, or more."""
+    if heads is None:
+        return task.heads
+    if integer("heads", heads, low=1) < task.heads:
+        raise InputError(f"heads = {heads}: the task has {task.heads}, and each needs one")
+    return heads
+
+
+def first_point(k: Knowledge, T: int, heads: int, start: str, seed: Seed) -> UniformAttention:
+    """Uniform attention with V = μ1ᵀ; with several heads, a little noise tells them apart."""
+    one_of("start", start, ("random", "equal"))
+    if heads == 1:
+        return UniformAttention(trivial_V(k.mu), T)
+    return random_start(k.mu, T, heads, seed, size=0.01 if start == "random" else 0.0)
+
+
+def sign_or_gauge(heads: int) -> Rounding:
+    """Resolve what the function leaves open: the sign of one head, the gauge of several."""
+    return ResolveSign() if heads == 1 else RotateHeads()
+
+
+def reached(k: Knowledge, heads: int, level: float) -> Stop:
+    """Whether the signal has come to ``level``: α_A of one head, each singular value of several."""
+    if heads == 1:
+        return SignalAbove(level)
+    return SingularValuesAbove(tuple(level * value for value in k.singular_values))
+
+
+def normalising(heads: int, threshold: float) -> tuple[Rounding, ...]:
+    """Keep what reaches the threshold, with columns that sum to 1.
+
+    The columns of one head are divided by their sums. With several, V_h holds the size of A_h, and
+    a column must not change it: the gauge is fixed, and what is missing is spread over all places.
+    """
+    if heads == 1:
+        return (ThresholdNormalize(threshold),)
+    return RotateHeads(), ThresholdProject(threshold)
+
+
+def slowness(k: Knowledge, heads: int) -> float:
+    """How many times longer the last singular value takes than the first, σ_1/σ_H; 1 for one head."""
+    return k.singular_values[0] / k.singular_values[-1] if heads > 1 else 1.0
