@@ -28,7 +28,7 @@ from scb.sequences.coding import windows_of_codes
 
 LAGS = (2, 4, 7, 11)
 # Symbols → labels, of noise
-SIZES = {2: 2000, 4: 2000, 10: 3000, 30: 3000, 100: 5000, 300: 10_000, 500: 10_000}
+SIZES = {2: 2000, 4: 2000, 10: 3000, 30: 3000, 100: 5000, 300: 6000, 500: 6000}
 
 
 def permuted(N: int, n: int, seed: int, per_symbol: int) -> tuple[np.ndarray, list[set[int]]]:
@@ -173,14 +173,13 @@ def cases(part: str, seeds: int) -> list[dict[str, Any]]:
     """What there is to do, the longest first."""
     kinds = ("shared", "per_lag")
     if part == "family":
+        sizes = ((500, 100_000, "shared"), (300, 50_000, "auto"))
         return [
             {"N": N, "n": n, "per_symbol": s, "lags": lags, "transition": kind, "seed": seed}
-            for N, n in ((500, 100_000), (300, 50_000))
-            for kind in ("auto", "shared")
+            for N, n, kind in sizes
             for s in (1, 2)
             for lags in ("auto", 2)
-            for seed in range(min(seeds, 2))
-            if not (lags == 2 and kind == "auto")
+            for seed in range(max(1, seeds // 100))
         ]
     if part == "evidence":
         return [
@@ -194,7 +193,7 @@ def cases(part: str, seeds: int) -> list[dict[str, Any]]:
         {"kind": kind, "N": N, "transition": transition, "seed": seed}
         for N in sorted(SIZES)
         for seed in range(seeds)
-        for kind in ("uniform", "Zipf", "Dirichlet")
+        for kind in ("uniform", "Zipf", "Dirichlet")[: 3 if N <= 100 else 2]
         for transition in kinds
     ]
 

@@ -143,7 +143,7 @@ class Selection:
 
     def settle(self, progress: Progress | None = None) -> bool:
         """Fit, prune, grow, until a round changes nothing; whether that came about."""
-        # What was pruned twice is not tried again, and late rounds only prune: so it ends.
+        # What was pruned often is not tried again, and late rounds only prune: so it ends.
         pruned: Counter[Pair] = Counter()
         needed: set[Pair] = set()  # what could not be left out since something was added
         silent = 0  # rounds in which there was no signal
@@ -158,7 +158,8 @@ class Selection:
                 weak = self.all_slots()
                 silent += bool(weak)
             if not weak and turn < TUNING.growing_rounds:
-                barred = [pair for pair, times in pruned.items() if times > 1]
+                tries = TUNING.tries if TUNING.many_symbols >= self.mixture.N else 1
+                barred = [pair for pair, times in pruned.items() if times >= tries]
                 pairs, matrices = self.policy.candidates(self, rows, fit, barred)
                 if pairs:
                     self.add(pairs, matrices)
@@ -166,8 +167,8 @@ class Selection:
                     continue
             if not weak:
                 doubtful = self.doubtful(removals)
-                open_ = [one for one in doubtful if not self.pairs(one.slots) <= needed]
-                weak, kept = self.dispensable(rows, fit, open_)
+                doubtful = [one for one in doubtful if not self.pairs(one.slots) <= needed]
+                weak, kept = self.dispensable(rows, fit, doubtful)
                 needed |= kept
             if not weak:
                 return True
@@ -237,9 +238,7 @@ class Selection:
         return [], kept
 
     def settle_exactly(self, number: int) -> None:
-        """Remove the weakest positions, or add the best ones, until each state has ``number`` of
-        them.
-        """
+        """Remove the weakest positions, or add the best, until each state has ``number`` of them."""
         while True:
             rows = self.rows()
             fit = self.fit(rows)
