@@ -143,10 +143,12 @@ class Selection:
 
     def settle(self, progress: Progress | None = None) -> bool:
         """Fit, prune, grow, until a round changes nothing; whether that came about."""
-        # What was pruned often is not tried again, and late rounds only prune: so it ends.
+        # What was pruned twice, or once with many symbols, is not tried again; late rounds prune.
         pruned: Counter[Pair] = Counter()
         needed: set[Pair] = set()  # what could not be left out since something was added
         silent = 0  # rounds in which there was no signal
+        many = TUNING.many_symbols < self.mixture.N
+        growing = TUNING.growing_rounds // 2 if many else TUNING.growing_rounds
         for turn in range(TUNING.rounds):
             rows = self.rows()
             fit = self.fit(rows)
@@ -157,9 +159,8 @@ class Selection:
             if self.policy.no_signal(self.data, rows, fit, not weak):
                 weak = self.all_slots()
                 silent += bool(weak)
-            if not weak and turn < TUNING.growing_rounds:
-                tries = TUNING.tries if TUNING.many_symbols >= self.mixture.N else 1
-                barred = [pair for pair, times in pruned.items() if times >= tries]
+            if not weak and turn < growing:
+                barred = [pair for pair, times in pruned.items() if many or times > 1]
                 pairs, matrices = self.policy.candidates(self, rows, fit, barred)
                 if pairs:
                     self.add(pairs, matrices)

@@ -89,9 +89,8 @@ class Tuning:
     # long.
     close: float = 0.1
     many_symbols: int = 50
-    # Rounds of the search, and those in which it may still grow; later ones only prune. What was
-    # pruned so often is not tried again; with many symbols once is enough.
-    tries: int = 2
+    # Rounds of the search, and those in which it may still grow, half of them with many symbols;
+    # later ones only prune.
     rounds: int = 80
     growing_rounds: int = 40
     # Rounds without a signal that end a search: what is added after one is judged by matrices that
