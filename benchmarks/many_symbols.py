@@ -103,14 +103,14 @@ def panel(seed: int, N: int = 6) -> list[np.ndarray]:
 # --------------------------------------------------------------------------------------- the parts
 
 
-def noise_row(kind: str, N: int, transition: str, seed: int) -> dict[str, Any]:
+def noise_row(kind: str, N: int, transition: Any, seed: int) -> dict[str, Any]:
     """How many lags are found where there are none."""
     x = noise(kind, N, SIZES[N], seed)
     model = scb.SparseContextualBigram(8, transition=transition).fit(x)
     return {"lags": int(model.attention_.nnz), "converged": bool(model.converged_)}
 
 
-def family_row(N: int, n: int, per_symbol: int, lags: Any, transition: str, seed: int) -> dict[str, Any]:
+def family_row(N: int, n: int, per_symbol: int, lags: Any, transition: Any, seed: int) -> dict[str, Any]:
     """Which lags are found, and how well held-out symbols are predicted."""
     x, truth = permuted(N, n + n // 5, seed, per_symbol)
     model = scb.SparseContextualBigram(12, lags=lags, transition=transition, handle_unknown="missing").fit(x[:n])
@@ -126,7 +126,7 @@ def family_row(N: int, n: int, per_symbol: int, lags: Any, transition: str, seed
     }
 
 
-def evidence_row(data: str, transition: str, context: bool, seed: int) -> dict[str, Any]:
+def evidence_row(data: str, transition: Any, context: bool, seed: int) -> dict[str, Any]:
     """What the evidence adds up to, what the model gains, and how far it is from long refits."""
     codes = {"genome": genome, "letters": letters, "panel": panel}[data](seed)
     N = 1 + max(int(x.max()) for x in codes)
@@ -235,7 +235,7 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
 
 def main() -> None:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*")
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--jobs", type=int, default=1)

@@ -149,8 +149,10 @@ def _finish(search: Selection, data: Data, settled: bool, shrink: float | None) 
     mixture = search.mixture
     P_errors, q_errors = standard_errors(rows, mixture, held)
     evidence = PendingEvidence(search, rows, fit.loglik)
-    smaller = shrink and shrunk(rows, mixture, data.label_distribution, shrink)
-    if smaller:
+    smaller = None
+    if shrink is not None:
+        smaller = shrunk(rows, mixture, data.label_distribution, shrink)
+    if smaller is not None:
         point, shrinkage = smaller
         mixture = search.mixture = point.at
         evidence = replace(evidence, loglik=point.loglik, shrinkage=shrinkage)

@@ -90,13 +90,13 @@ def candidates(
     for k, t in sorted(proposed & new_tables.keys()):
         sources[t] = added([*([sources[t]] if t in sources else []), new_tables[k, t]])
     if len(occurring) > 1 and least > 0:
-        tables = pooled or data.total(Partition.label_tables, fit.mixture, rows=rows)
-        gain = _new_matrix_gains(data, occurring, *tables, least)
+        came, expected = pooled or data.total(Partition.label_tables, fit.mixture, rows=rows)
+        gain = _new_matrix_gains(data, occurring, came, expected, least)
         gain[[*(search.mixture.owners or ()), *(t for _, t in barred), data.T - 1]] = -np.inf
         best = int(gain.argmax())
         if gain[best] >= 0:
             proposed |= {(k, best) for k in occurring}
-            sources[best] = tables[0][best], tables[1][best]
+            sources[best] = came[best], expected[best]
     matrices = {
         t: _first_matrix(*sources[t], data.label_distribution)
         for t in sorted(sources.keys() - set(search.mixture.owners or ()))

@@ -262,7 +262,7 @@ class Selection:
         """
         options = self.policy.fit_options
         if TUNING.many_symbols < self.mixture.N:
-            options = {"tolerance": TUNING.close, "stall": TUNING.close}
+            options = dict[str, Any](tolerance=TUNING.close, stall=TUNING.close)
         fit = maximise(rows, self.mixture.lifted(), **options)
         self.mixture = fit.mixture
         return fit
