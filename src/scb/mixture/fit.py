@@ -180,8 +180,10 @@ def _finish(search: Selection, data: Data, settled: bool, shrink: float | None) 
     mixture = search.mixture
     P_errors, q_errors = standard_errors(rows, mixture, held)
     evidence = PendingEvidence(search, rows, fit.loglik)
-    smaller = shrink and shrunk(rows, mixture, data.label_distribution, shrink)
-    if smaller:
+    smaller = None
+    if shrink is not None:
+        smaller = shrunk(rows, mixture, data.label_distribution, shrink)
+    if smaller is not None:
         point, shrinkage = smaller
         mixture = search.mixture = point.at
         evidence = replace(evidence, loglik=point.loglik, shrinkage=shrinkage)
@@ -275,7 +277,7 @@ def background_ratios(rows: Rows, fit: Fit, beside: Mixture) -> Array:
     the background in all states, everything is fitted again. The gain on the fit without any
     background is no less than what one state gains. Where it is much, the background is taken out
     of each state: with P fixed first, which overstates the ratio, and with P fitted again where
-    that one is large.
+    that one is large; not so with many states, for which that would take too long.
     """
     there = np.any(fit.mixture.q[:, 1:] > 0, axis=1)
     fitted = partial(maximise, rows, tolerance=TUNING.close / 10)
@@ -291,6 +293,8 @@ def background_ratios(rows: Rows, fit: Fit, beside: Mixture) -> Array:
     without = fit_weights(rows, replace(lifted, q=q), tolerance=TUNING.close / 10, asked=there)
     fixed_P = 2 * (rows.total(RowTable.logliks, lifted) - without.logliks)
     ratios = np.minimum(ratios, np.maximum(fixed_P, 0.0))
+    if len(there) > TUNING.many_symbols:
+        return ratios
     for k in np.flatnonzero(ratios >= incomplete_from(len(ratios))).tolist():
         q = with_all.mixture.q.copy()
         q[k] = without.q[k]

@@ -85,19 +85,19 @@ def candidates(
     """
     data = search.data
     occurring = np.flatnonzero(data.counts).tolist()
-    gains, new_tables = _gains_by_state(search, rows, fit, least)
+    gains, new_tables, pooled = _gains_by_state(search, rows, fit, least)
     proposed = set(search.best_pairs(gains, 0.0, barred, most))
     sources: dict[int, Tables] = {}
     for k, t in sorted(proposed & new_tables.keys()):
         sources[t] = added([*([sources[t]] if t in sources else []), new_tables[k, t]])
     if len(occurring) > 1 and least > 0:
-        tables = data.total(Partition.label_tables, fit.mixture, rows=rows)
-        gain = _new_matrix_gains(data, occurring, *tables, least)
+        came, expected = pooled or data.total(Partition.label_tables, fit.mixture, rows=rows)
+        gain = _new_matrix_gains(data, occurring, came, expected, least)
         gain[[*(search.mixture.owners or ()), *(t for _, t in barred), data.T - 1]] = -np.inf
         best = int(gain.argmax())
         if gain[best] >= 0:
             proposed |= {(k, best) for k in occurring}
-            sources[best] = tables[0][best], tables[1][best]
+            sources[best] = came[best], expected[best]
     matrices = {
         t: _first_matrix(*sources[t], data.label_distribution)
         for t in sorted(sources.keys() - set(search.mixture.owners or ()))
@@ -116,18 +116,22 @@ def _first_matrix(came: Array, expected: Array, distribution: Array) -> Array:
 
 def _gains_by_state(
     search: Selection, rows: Rows, fit: Fit, least: float
-) -> tuple[Array, dict[Pair, Tables]]:
-    """The gains (K, T) of all positions, and the tables (token, label) that new matrices may start
-    from.
+) -> tuple[Array, dict[Pair, Tables], Tables | None]:
+    """The gains (K, T) of all positions, the tables (token, label) that new matrices may start
+    from, and the tables (T, token, label) of all states together; None if one state did not need
+    its own.
     """
     data = search.data
     gains = _weight_gains(search, rows, fit, least)
     new_tables: dict[Pair, Tables] = {}
+    pooled: list[Tables] = []
+    complete = True
     # No log-likelihood ratio is larger.
     reach = -2 * rows.total(RowTable.logliks, fit.mixture)
     for k in np.flatnonzero(data.counts).tolist():
         limits = least * matrix_costs(data, [k], _full_prices(data, k))
         new = np.flatnonzero((gains[k] == -np.inf) & ((data.K == 1) | (reach[k] >= limits)))
+        complete &= new.size > 0
         if new.size == 0:
             continue
         if data.K == 1:
@@ -135,12 +139,13 @@ def _gains_by_state(
             gains[k, new] = _new_matrix_gains(data, [k], came, expected, least)[new]
         else:
             scores = data.total(Partition.source_tables, k, fit.mixture, rows=rows)
+            pooled = [added([*pooled, scores])]
             came, expected = _labels_by_score(*scores)
             chi_square = quotient((came - expected) ** 2, expected).sum(axis=(1, 2))
             gains[k, new] = (chi_square - limits)[new]
         # Not of the best position alone, which may be barred.
         new_tables |= {(k, t): (came[t], expected[t]) for t in new.tolist() if gains[k, t] >= 0}
-    return gains, new_tables
+    return gains, new_tables, _labels_by_score(*pooled[0]) if complete and pooled else None
 
 
 def _labels_by_score(scores: Array, information: Array) -> Tables:

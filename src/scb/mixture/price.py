@@ -16,8 +16,6 @@ each entry of a column is worth as much as N/2 labels, on average. Beyond it a m
 are all alike would cost nothing, and any lag would do.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 from scipy.special import gammaln
 
@@ -51,19 +49,20 @@ class ColumnCounts:
         ratio = gammaln(a + self.counts) - gammaln(a)
         return self._by_column(ratio) + gammaln(alpha) - gammaln(alpha + self.n)
 
-    def concentration(self) -> float:
-        """The concentration that makes the labels most likely."""
-        tried: Iterator[float] = (
-            self.N**2 / 2 / TUNING.concentration_step**i for i in range(TUNING.concentrations)
-        )
-        best = next(tried)
+    def concentration(self, start: float | None = None) -> float:
+        """The concentration that makes the labels most likely, by halving and doubling; from the
+        largest one unless another is given.
+        """
+        largest = self.N**2 / 2
+        best = largest if start is None else start
         marginal = self.marginal(best).sum()
-        for alpha in tried:
-            other = self.marginal(alpha).sum()
-            if other <= marginal:
-                break
-            best = alpha
-            marginal = other
+        for factor in (0.5, 2.0):
+            while TUNING.least_concentration <= best * factor <= largest:
+                other = self.marginal(best * factor).sum()
+                if other <= marginal:
+                    break
+                best *= factor
+                marginal = other
         return best
 
 

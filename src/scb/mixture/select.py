@@ -148,10 +148,12 @@ class Selection:
 
     def settle(self, progress: Progress | None = None) -> bool:
         """Fit, prune, grow, until a round changes nothing; whether that came about."""
-        # What was pruned twice is not tried again, and late rounds only prune: so it ends.
+        # What was pruned twice, or once with many symbols, is not tried again; late rounds prune.
         pruned: Counter[Pair] = Counter()
         needed: set[Pair] = set()  # what could not be left out since something was added
         silent = 0  # rounds in which there was no signal
+        many = TUNING.many_symbols < self.mixture.N
+        growing = TUNING.growing_rounds // 2 if many else TUNING.growing_rounds
         for turn in range(TUNING.rounds):
             rows = self.rows()
             fit = self.fit(rows)
@@ -162,8 +164,8 @@ class Selection:
             if self.policy.no_signal(self.data, rows, fit, not weak):
                 weak = self.all_slots()
                 silent += bool(weak)
-            if not weak and turn < TUNING.growing_rounds:
-                barred = [pair for pair, times in pruned.items() if times > 1]
+            if not weak and turn < growing:
+                barred = [pair for pair, times in pruned.items() if many or times > 1]
                 pairs, matrices = self.policy.candidates(self, rows, fit, barred)
                 if pairs:
                     self.add(pairs, matrices)
@@ -171,8 +173,8 @@ class Selection:
                     continue
             if not weak:
                 doubtful = self.doubtful(removals)
-                open_ = [one for one in doubtful if not self.pairs(one.slots) <= needed]
-                weak, kept = self.dispensable(rows, fit, open_)
+                doubtful = [one for one in doubtful if not self.pairs(one.slots) <= needed]
+                weak, kept = self.dispensable(rows, fit, doubtful)
                 needed |= kept
             if not weak:
                 return True
@@ -253,9 +255,7 @@ class Selection:
         return [], kept
 
     def settle_exactly(self, number: int) -> None:
-        """Remove the weakest positions, or add the best ones, until each state has ``number`` of
-        them.
-        """
+        """Remove the weakest positions, or add the best, until each state has ``number`` of them."""
         while True:
             rows = self.rows()
             fit = self.fit(rows)

@@ -53,12 +53,13 @@ def shrunk(
     # The first step forgets what was learned by heart
     shrinkage = Shrinkage(labels, [at.N / 2] * len(matrices))
     for _ in range(TUNING.shrinkage_steps):
-        before = point.loglik
+        loglik = point.loglik
         point = shrinkage.step(rows, point)
-        if abs(point.loglik - before) < TUNING.shrinkage_change * labels_in_use:
+        if abs(point.loglik - loglik) < TUNING.shrinkage_change * labels_in_use:
             break
-        concentrations = [one.concentration() for one in _matrices(point, labels)]
-        shrinkage = Shrinkage(labels, concentrations)
+        before = shrinkage.concentrations
+        matrices = zip(_matrices(point, labels), before, strict=True)
+        shrinkage = Shrinkage(labels, [one.concentration(alpha) for one, alpha in matrices])
     return point, shrinkage
 
 

@@ -93,7 +93,8 @@ class Tuning:
     # long.
     close: float = 0.1
     many_symbols: int = 50
-    # Rounds of the search, and those in which it may still grow; later ones only prune.
+    # Rounds of the search, and those in which it may still grow, half of them with many symbols;
+    # later ones only prune.
     rounds: int = 80
     growing_rounds: int = 40
     # Rounds without a signal that end a search: what is added after one is judged by matrices that
@@ -132,11 +133,10 @@ class Tuning:
     # In the score of a weight, a label has at least this part of its overall probability.
     least_probability: float = 0.01
 
-    # Expected labels below which an entry costs nothing; the concentrations that are tried, each so
-    # many times smaller than the one before (price).
+    # Expected labels below which an entry costs nothing, and the least concentration that is tried
+    # (price).
     least_count: float = 1e-6
-    concentrations: int = 16
-    concentration_step: float = 2.0
+    least_concentration: float = 1e-2
 
     # ---- The spectral start, and the levels of scores (spectral, levels)
     spectral_rounds: int = 12
