@@ -207,8 +207,13 @@ def _finish(search: Selection, data: Data, settled: bool, shrink: float | None) 
             if crossed is None
             else partial(crossed.background_limit, mixture)
         ),
-        profile=Profile(rows, mixture, (P_errors, q_errors)),
+        profile=Profile(rows, mixture, (P_errors, q_errors), _rows_in(rows, data)),
     )
+
+
+def _rows_in(rows: Rows, data: Data) -> int:
+    """How many rows there are, at most."""
+    return data.n if rows.counted is None else len(rows.counted.label)
 
 
 def _fit_to_the_end(search: Selection, few: bool) -> tuple[Rows, Fit, Array, CrossFit | None]:
