@@ -27,9 +27,14 @@ from scb.mixture.tuning import TUNING
 from scb.mixture.weights import WeightFit, fit_weights
 
 
-def has_few_samples(data: Data) -> bool:
-    """Whether P absorbs what a missed position would explain, and its states can be divided."""
+def are_few(data: Data) -> bool:
+    """Whether there are so few samples that P absorbs what a missed position would explain."""
     return data.independent and data.K > 1 and data.n < TUNING.few_samples * data.N**2
+
+
+def has_few_samples(search: Selection) -> bool:
+    """Whether a search is one to be cross-fitted."""
+    return search.mixture.owners is None and are_few(search.data)
 
 
 def _fit_with_P_fixed(rows: Rows, start: Mixture, **options: float) -> Fit:
@@ -79,12 +84,13 @@ class CrossFit:
         return np.where(there, np.maximum(2 * (beside - without), 0.0), np.nan)
 
     def background_limit(self, final: Mixture, k: int, drop: float, everywhere: bool) -> Limit:
-        """As ``errors.background_limit``, from the ``final`` fit: the largest weight of the
-        background in state k at which twice the log-likelihood is ``drop`` below its highest, and
-        the weights of the positions there.
+        """The largest weight of the background in state k at which twice the log-likelihood is
+        ``drop`` below its highest, and what the weights of the ``final`` fit become there.
+
+        Whether other states lack a position does not matter: their median is taken to be complete.
         """
-        rows = self.search.rows().mapped(RowTable.of_states, np.arange(len(final.q)) == k)
         asked = np.arange(len(final.q)) == k
+        rows = self.search.rows().mapped(RowTable.of_states, asked)
         none = _fit_positions(rows, self.search.mixture, asked)
         top = max(none.logliks[k], self.search.policy.fit(rows, self.search.mixture).loglik)
         least, most = 0.0, 1.0

@@ -109,6 +109,8 @@ def fit_mixture(
         remove_current(search)
     if number is not None:
         search.settle_exactly(number)
+    elif has_few_samples(search):
+        search.add(CrossFit.from_search(search).missed(), {})
     return _finish(search, data, settled[best], shrink)
 
 
@@ -162,10 +164,7 @@ def _finish(search: Selection, data: Data, settled: bool, shrink: float | None) 
 
     A search may have looked at only some of the data.
     """
-    few = search.mixture.owners is None and has_few_samples(data)
-    if few:
-        search.add(CrossFit.from_search(search).missed(), {})
-    rows, fit, ratios, crossed = _fit_to_the_end(search, few)
+    rows, fit, ratios, crossed = _fit_to_the_end(search)
     held = np.zeros(search.mixture.P.shape, bool)
     if search.mixture.owners is not None:
         held = settle_gauge(search, rows)
@@ -202,13 +201,16 @@ def _finish(search: Selection, data: Data, settled: bool, shrink: float | None) 
         parameters=int((mixture.N - 1) * distributions + weights - held.sum()),
         settled=settled,
         evidence=evidence,
-        background_limit=(
-            partial(background_limit, rows, mixture)
-            if crossed is None
-            else partial(crossed.background_limit, mixture)
-        ),
+        background_limit=_limit(rows, mixture, crossed),
         profile=Profile(rows, mixture, (P_errors, q_errors), _rows_in(rows, data)),
     )
+
+
+def _limit(rows: Rows, at: Mixture, crossed: CrossFit | None) -> Callable[..., Limit]:
+    """The function that bounds the background of a state."""
+    if crossed is None:
+        return partial(background_limit, rows, at)
+    return partial(crossed.background_limit, at)
 
 
 def _rows_in(rows: Rows, data: Data) -> int:
@@ -216,7 +218,7 @@ def _rows_in(rows: Rows, data: Data) -> int:
     return data.n if rows.counted is None else len(rows.counted.label)
 
 
-def _fit_to_the_end(search: Selection, few: bool) -> tuple[Rows, Fit, Array, CrossFit | None]:
+def _fit_to_the_end(search: Selection) -> tuple[Rows, Fit, Array, CrossFit | None]:
     """Maximum likelihood at the positions of a search that is over, without those that lose their
     weight.
 
@@ -236,7 +238,7 @@ def _fit_to_the_end(search: Selection, few: bool) -> tuple[Rows, Fit, Array, Cro
     # Where a search ends, the background stands beside the positions in every state.
     if empty or not beside.q[:, 0].all():
         beside = replace(fit.mixture, q=_with_background(fit.mixture.q))
-    crossed = CrossFit.from_search(search) if few else None
+    crossed = CrossFit.from_search(search) if has_few_samples(search) else None
     ratios = background_ratios(rows, fit, beside) if crossed is None else crossed.ratios()
     least = incomplete_from(len(ratios))
     if (ratios >= least).any():
