@@ -22,7 +22,7 @@ from scb.mixture.errors import Limit
 from scb.mixture.model import Mixture
 from scb.mixture.rows import RowTable, Support
 from scb.mixture.select import Pair, Selection
-from scb.mixture.shared import SHARED_MATRIX
+from scb.mixture.shared import SHARED_MATRIX, criterion
 from scb.mixture.tuning import TUNING
 from scb.mixture.weights import WeightFit, fit_weights
 
@@ -33,8 +33,9 @@ def are_few(data: Data) -> bool:
 
 
 def has_few_samples(search: Selection) -> bool:
-    """Whether a search is one to be cross-fitted."""
-    return search.mixture.owners is None and are_few(search.data)
+    """Whether a search is one to be cross-fitted; not without a position, from which to learn P."""
+    found = any(s.size for s in search.support)
+    return found and search.mixture.owners is None and are_few(search.data)
 
 
 def _fit_with_P_fixed(rows: Rows, start: Mixture, **options: float) -> Fit:
@@ -65,6 +66,17 @@ class CrossFit:
         crossed.mixture = _blended(replace(at, P=P), float(np.median(asked)) if asked.size else 0.0)
         return cls(crossed)
 
+    def value(self) -> float:
+        """What the log-likelihood gains on the background, less what the positions cost. Noise that
+        a search took for positions is worth nothing with the P of others.
+        """
+        data = self.search.data
+        costs = criterion(data) @ [s.size for s in self.search.support]
+        labels = data.by_label.sum(axis=0)
+        nothing = labels[labels > 0] @ np.log(labels[labels > 0] / data.n)
+        fit = self.search.policy.fit(self.search.rows(), self.search.mixture)
+        return float(fit.loglik - nothing - costs / 2)
+
     def missed(self) -> list[Pair]:
         """The positions that a search from here adds."""
         before = list(self.search.support)
@@ -75,13 +87,21 @@ class CrossFit:
 
     def ratios(self) -> Array:
         """(K,): twice the log-likelihood ratio of the background beside the positions of each
-        state; NaN where there are none.
+        state, over its inflation; NaN where there are none.
         """
         rows = self.search.rows()
         there = _has_positions(self.search.support)
         beside = rows.total(RowTable.logliks, self.search.fit(rows).mixture)
         without = _fit_positions(rows, self.search.mixture, there).logliks
-        return np.where(there, np.maximum(2 * (beside - without), 0.0), np.nan)
+        ratios = np.maximum(2 * (beside - without), 0.0) / self.inflation
+        return np.where(there, ratios, np.nan)
+
+    @property
+    def inflation(self) -> float:
+        """By which factor a ratio varies more than if P were known: 1 + parameters of P / samples,
+        as predictions of a regression do.
+        """
+        return 1 + self.search.data.N**2 / self.search.data.n
 
     def background_limit(self, final: Mixture, k: int, drop: float, everywhere: bool) -> Limit:
         """The largest weight of the background in state k at which twice the log-likelihood is
@@ -98,7 +118,7 @@ class CrossFit:
         for _ in range(TUNING.profile_tries):
             weight = (least + most) / 2
             fit = _fit_positions(rows, _blended(self.search.mixture, weight), asked)
-            if 2 * (top - fit.logliks[k]) < drop:
+            if 2 * (top - fit.logliks[k]) < drop * self.inflation:
                 least = weight
             else:
                 most = weight

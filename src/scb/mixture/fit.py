@@ -21,7 +21,7 @@ from scb.mixture.per_lag import MATRIX_PER_LAG, add_current, remove_current, set
 from scb.mixture.profile import Profile
 from scb.mixture.rows import RowTable, Slots, Support
 from scb.mixture.select import Policy, Progress, Selection
-from scb.mixture.shared import SHARED_MATRIX, criterion
+from scb.mixture.shared import SHARED_MATRIX
 from scb.mixture.shrink import shrunk
 from scb.mixture.starts import em_from_scratch, first_estimate, thinned_for_start
 from scb.mixture.tuning import TUNING
@@ -110,19 +110,19 @@ def fit_mixture(
     if number is not None:
         search.settle_exactly(number)
     elif has_few_samples(search):
-        search.add(CrossFit.from_search(search).missed(), {})
+        crossed = CrossFit.from_search(search)
+        if crossed.value() > 0:
+            search.add(crossed.missed(), {})
+        else:
+            search.remove(search.all_slots())
     return _finish(search, data, settled[best], shrink)
 
 
 def _best(searches: list[Selection]) -> int:
-    """The number of the search whose likelihood is highest, less what its positions cost."""
+    """The number of the search whose positions say most, with the P of others."""
     if len(searches) == 1:
         return 0
-    values = []
-    for search in searches:
-        costs = criterion(search.data) @ [s.size for s in search.support]
-        values.append(search.fit(search.rows()).loglik - costs / 2)
-    return int(np.argmax(values))
+    return int(np.argmax([CrossFit.from_search(search).value() for search in searches]))
 
 
 def _given(
