@@ -28,8 +28,11 @@ from scb.mixture.weights import WeightFit, fit_weights
 
 
 def are_few(data: Data) -> bool:
-    """Whether there are so few samples that P absorbs what a missed position would explain."""
-    return data.independent and data.K > 1 and data.n < TUNING.few_samples * data.N**2
+    """Whether there are so few samples that P absorbs what a missed position would explain, and
+    enough states to divide them.
+    """
+    few = data.n < TUNING.few_samples * data.N**2
+    return few and data.independent and data.K >= TUNING.folds
 
 
 def has_few_samples(search: Selection) -> bool:
@@ -154,7 +157,7 @@ def _folds(counts: Array) -> Ints:
     """(K,): the fold of each state; all folds have about as many samples."""
     folds = np.zeros(len(counts), np.intp)
     order = np.argsort(-counts, kind="stable")
-    folds[order] = np.arange(len(counts)) % min(TUNING.folds, len(counts))
+    folds[order] = np.arange(len(counts)) % TUNING.folds
     return folds
 
 
