@@ -32,7 +32,7 @@ def are_few(data: Data) -> bool:
     enough states to divide them.
     """
     few = data.n < TUNING.few_samples * data.N**2
-    return few and data.independent and data.K >= TUNING.folds
+    return few and data.independent and TUNING.folds <= data.K
 
 
 def has_few_samples(search: Selection) -> bool:
