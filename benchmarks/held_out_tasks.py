@@ -203,7 +203,7 @@ def cases(section: str, seeds: int) -> list[Case]:
                 sizes = SIZES[:2] if transition == "per_lag" else SIZES
                 some = [{"N": N, "n": n, "rare": N > 4} for N, n in sizes]
             elif section == "intervals":
-                some = [{"n": n} for n in (20_000, 100_000)]
+                some = [{"n": n} for n in (3_000, 20_000, 100_000)]
             elif section == "letters" and seed == 0:
                 some = [{}]
             found += [one | {"transition": transition, "seed": seed} for one in some]

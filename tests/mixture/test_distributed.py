@@ -401,3 +401,16 @@ def test_partitions_say_how_large_they_are():
     (held,) = as_data([dask.delayed(batch)]).partitions
     assert isinstance(held, Partition)
     assert held.__sizeof__() > batch.context.nbytes
+
+
+def test_a_fit_with_many_tokens_takes_few_round_trips(monkeypatch):
+    """26 tokens, rows too different to be counted: second derivatives are summed once for each Newton step."""
+    monkeypatch.setattr("scb.mixture.data.TUNING", replace(TUNING, table_rows=0))
+    trips = []
+    total = Here.total
+    monkeypatch.setattr(Here, "total", lambda self, held: trips.append(len(held)) or total(self, held))
+    task = scb.Task.random(26, 20, 2, seed=1)
+    delayed, batches = drawn(task, 20_000, 4)
+    fit = scb.recover(delayed)
+    assert trips.count(4) <= 500
+    assert_same(fit, scb.recover(batches))

@@ -111,6 +111,7 @@ def blocks():
     import cluster
     import ensembles
     import held_out_tasks
+    import limits
     import misspecified
     import recovery
     import sweeps
@@ -118,7 +119,7 @@ def blocks():
     found = {name: (page, held_out_tasks.KEPT / f"{name}.jsonl", made) for name, (page, _, made) in held_out_tasks.SECTIONS.items()}
     found["misspecified"] = ("explanation/misspecified.md", misspecified.KEPT, misspecified.table)
     pages = {algorithm: "explanation/algorithm.md", recovery: "explanation/recovery.md", ensembles: "paper/notation.md"}
-    pages |= dict.fromkeys((sweeps, cluster), "explanation/scale.md")
+    pages |= {limits: "explanation/recovery.md"} | dict.fromkeys((sweeps, cluster), "explanation/scale.md")
     for study, page in pages.items():
         for section, parts in study.SECTIONS.items():
             for name, made in parts.tables.items():

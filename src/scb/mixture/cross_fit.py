@@ -22,14 +22,23 @@ from scb.mixture.errors import Limit
 from scb.mixture.model import Mixture
 from scb.mixture.rows import RowTable, Support
 from scb.mixture.select import Pair, Selection
-from scb.mixture.shared import SHARED_MATRIX
+from scb.mixture.shared import SHARED_MATRIX, criterion
 from scb.mixture.tuning import TUNING
 from scb.mixture.weights import WeightFit, fit_weights
 
 
-def has_few_samples(data: Data) -> bool:
-    """Whether P absorbs what a missed position would explain, and its states can be divided."""
-    return data.independent and data.K > 1 and data.n < TUNING.few_samples * data.N**2
+def are_few(data: Data) -> bool:
+    """Whether there are so few samples that P absorbs what a missed position would explain, and
+    enough states to divide them.
+    """
+    few = data.n < TUNING.few_samples * data.N**2
+    return few and data.independent and TUNING.folds <= data.K
+
+
+def has_few_samples(search: Selection) -> bool:
+    """Whether a search is one to be cross-fitted; not without a position, from which to learn P."""
+    found = any(s.size for s in search.support)
+    return found and search.mixture.owners is None and are_few(search.data)
 
 
 def _fit_with_P_fixed(rows: Rows, start: Mixture, **options: float) -> Fit:
@@ -60,6 +69,17 @@ class CrossFit:
         crossed.mixture = _blended(replace(at, P=P), float(np.median(asked)) if asked.size else 0.0)
         return cls(crossed)
 
+    def value(self) -> float:
+        """What the log-likelihood gains on the background, less what the positions cost. Noise that
+        a search took for positions is worth nothing with the P of others.
+        """
+        data = self.search.data
+        costs = criterion(data) @ [s.size for s in self.search.support]
+        labels = data.by_label.sum(axis=0)
+        nothing = labels[labels > 0] @ np.log(labels[labels > 0] / data.n)
+        fit = self.search.policy.fit(self.search.rows(), self.search.mixture)
+        return float(fit.loglik - nothing - costs / 2)
+
     def missed(self) -> list[Pair]:
         """The positions that a search from here adds."""
         before = list(self.search.support)
@@ -70,21 +90,30 @@ class CrossFit:
 
     def ratios(self) -> Array:
         """(K,): twice the log-likelihood ratio of the background beside the positions of each
-        state; NaN where there are none.
+        state, over its inflation; NaN where there are none.
         """
         rows = self.search.rows()
         there = _has_positions(self.search.support)
         beside = rows.total(RowTable.logliks, self.search.fit(rows).mixture)
         without = _fit_positions(rows, self.search.mixture, there).logliks
-        return np.where(there, np.maximum(2 * (beside - without), 0.0), np.nan)
+        ratios = np.maximum(2 * (beside - without), 0.0) / self.inflation
+        return np.where(there, ratios, np.nan)
+
+    @property
+    def inflation(self) -> float:
+        """By which factor a ratio varies more than if P were known: 1 + parameters of P / samples,
+        as predictions of a regression do.
+        """
+        return 1 + self.search.data.N**2 / self.search.data.n
 
     def background_limit(self, final: Mixture, k: int, drop: float, everywhere: bool) -> Limit:
-        """As ``errors.background_limit``, from the ``final`` fit: the largest weight of the
-        background in state k at which twice the log-likelihood is ``drop`` below its highest, and
-        the weights of the positions there.
+        """The largest weight of the background in state k at which twice the log-likelihood is
+        ``drop`` below its highest, and what the weights of the ``final`` fit become there.
+
+        Whether other states lack a position does not matter: their median is taken to be complete.
         """
-        rows = self.search.rows().mapped(RowTable.of_states, np.arange(len(final.q)) == k)
         asked = np.arange(len(final.q)) == k
+        rows = self.search.rows().mapped(RowTable.of_states, asked)
         none = _fit_positions(rows, self.search.mixture, asked)
         top = max(none.logliks[k], self.search.policy.fit(rows, self.search.mixture).loglik)
         least, most = 0.0, 1.0
@@ -92,7 +121,7 @@ class CrossFit:
         for _ in range(TUNING.profile_tries):
             weight = (least + most) / 2
             fit = _fit_positions(rows, _blended(self.search.mixture, weight), asked)
-            if 2 * (top - fit.logliks[k]) < drop:
+            if 2 * (top - fit.logliks[k]) < drop * self.inflation:
                 least = weight
             else:
                 most = weight
@@ -128,7 +157,7 @@ def _folds(counts: Array) -> Ints:
     """(K,): the fold of each state; all folds have about as many samples."""
     folds = np.zeros(len(counts), np.intp)
     order = np.argsort(-counts, kind="stable")
-    folds[order] = np.arange(len(counts)) % min(TUNING.folds, len(counts))
+    folds[order] = np.arange(len(counts)) % TUNING.folds
     return folds
 
 

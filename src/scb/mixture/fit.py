@@ -21,7 +21,7 @@ from scb.mixture.per_lag import MATRIX_PER_LAG, add_current, remove_current, set
 from scb.mixture.profile import Profile
 from scb.mixture.rows import RowTable, Slots, Support
 from scb.mixture.select import Policy, Progress, Selection
-from scb.mixture.shared import SHARED_MATRIX, criterion
+from scb.mixture.shared import SHARED_MATRIX
 from scb.mixture.shrink import shrunk
 from scb.mixture.starts import em_from_scratch, first_estimate, thinned_for_start
 from scb.mixture.tuning import TUNING
@@ -113,18 +113,20 @@ def fit_mixture(
         remove_current(search)
     if number is not None:
         search.settle_exactly(number)
+    elif has_few_samples(search):
+        crossed = CrossFit.from_search(search)
+        if crossed.value() > 0:
+            search.add(crossed.missed(), {})
+        else:
+            search.remove(search.all_slots())
     return _finish(search, data, settled[best], shrink)
 
 
 def _best(searches: list[Selection]) -> int:
-    """The number of the search whose likelihood is highest, less what its positions cost."""
+    """The number of the search whose positions say most, with the P of others."""
     if len(searches) == 1:
         return 0
-    values = []
-    for search in searches:
-        costs = criterion(search.data) @ [s.size for s in search.support]
-        values.append(search.fit(search.rows()).loglik - costs / 2)
-    return int(np.argmax(values))
+    return int(np.argmax([CrossFit.from_search(search).value() for search in searches]))
 
 
 def _given(
@@ -166,10 +168,7 @@ def _finish(search: Selection, data: Data, settled: bool, shrink: float | None) 
 
     A search may have looked at only some of the data.
     """
-    few = search.mixture.owners is None and has_few_samples(data)
-    if few:
-        search.add(CrossFit.from_search(search).missed(), {})
-    rows, fit, ratios, crossed = _fit_to_the_end(search, few)
+    rows, fit, ratios, crossed = _fit_to_the_end(search)
     held = np.zeros(search.mixture.P.shape, bool)
     if search.mixture.owners is not None:
         held = settle_gauge(search, rows)
@@ -208,16 +207,24 @@ def _finish(search: Selection, data: Data, settled: bool, shrink: float | None) 
         parameters=int((mixture.N - 1) * distributions + weights - held.sum()),
         settled=settled,
         evidence=evidence,
-        background_limit=(
-            partial(background_limit, rows, mixture)
-            if crossed is None
-            else partial(crossed.background_limit, mixture)
-        ),
-        profile=Profile(rows, mixture, (P_errors, q_errors)),
+        background_limit=_limit(rows, mixture, crossed),
+        profile=Profile(rows, mixture, (P_errors, q_errors), _rows_in(rows, data)),
     )
 
 
-def _fit_to_the_end(search: Selection, few: bool) -> tuple[Rows, Fit, Array, CrossFit | None]:
+def _limit(rows: Rows, at: Mixture, crossed: CrossFit | None) -> Callable[..., Limit]:
+    """The function that bounds the background of a state."""
+    if crossed is None:
+        return partial(background_limit, rows, at)
+    return partial(crossed.background_limit, at)
+
+
+def _rows_in(rows: Rows, data: Data) -> int:
+    """How many rows there are, at most."""
+    return data.n if rows.counted is None else len(rows.counted.label)
+
+
+def _fit_to_the_end(search: Selection) -> tuple[Rows, Fit, Array, CrossFit | None]:
     """Maximum likelihood at the positions of a search that is over, without those that lose their
     weight.
 
@@ -237,7 +244,7 @@ def _fit_to_the_end(search: Selection, few: bool) -> tuple[Rows, Fit, Array, Cro
     # Where a search ends, the background stands beside the positions in every state.
     if empty or not beside.q[:, 0].all():
         beside = replace(fit.mixture, q=_with_background(fit.mixture.q))
-    crossed = CrossFit.from_search(search) if few else None
+    crossed = CrossFit.from_search(search) if has_few_samples(search) else None
     ratios = background_ratios(rows, fit, beside) if crossed is None else crossed.ratios()
     least = incomplete_from(len(ratios))
     if (ratios >= least).any():

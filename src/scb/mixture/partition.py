@@ -183,11 +183,7 @@ class Partition:
         return RowTable(columns, self.last[first], self.label[first], weight, index=index)
 
     def scores(
-        self,
-        shape: Shape,
-        table: Array,
-        weight: Array | None = None,
-        folds: Ints | None = None,
+        self, shape: Shape, table: Array, weight: Array | None = None, folds: Ints | None = None
     ) -> Array:
         """(K, T): Σ_i weight_i · table[o_i, x_it] over the samples of each state, o_i the label.
 

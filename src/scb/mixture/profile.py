@@ -30,6 +30,7 @@ class Profile:
     rows: Rows
     at: Mixture  # there
     errors: tuple[Array, Array]  # standard errors of P (N, C) and of q (K, s)
+    size: int  # the number of rows, at most
 
     def around_P(self, reach: float) -> tuple[Array, Array]:
         """How far intervals of the entries of P reach below and above them, (N, C) each:
@@ -49,7 +50,10 @@ class Profile:
         below = reach * errors
         above = reach * errors
         near = np.argwhere((errors > 0) & (values < TUNING.profile_near * errors))
-        inverse = smooth_information(self.rows, self.at).inverse() if len(near) else None
+        effort = len(near) * self.size * self.at.q.shape[1]
+        if len(near) == 0 or effort > TUNING.profile_effort:
+            return below, above
+        inverse = smooth_information(self.rows, self.at).inverse()
         if inverse is not None:
             most = max(1, TUNING.profile_entries // self.at.P.size)
             for first in range(0, len(near), most):
@@ -91,26 +95,32 @@ class _Paths:
         """
         room = self.values if sign < 0 else 1 - self.values
         inner = np.minimum(self.half_label, room / 2) if sign > 0 else np.zeros(len(room))
-        top = self._logliks(sign, inner)
+        top = self._logliks(sign, inner, np.arange(len(room)))
         outer = room.copy()
         step = np.clip(reach * self.errors, inner, room)
+        active = np.arange(len(room))
         for _ in range(TUNING.profile_tries):
-            fallen = 2 * (top - self._logliks(sign, step))
-            inside = fallen <= reach**2
-            inner = np.where(inside, step, inner)
-            outer = np.where(inside, outer, step)
+            fallen = 2 * (top[active] - self._logliks(sign, step, active))
+            wanted = reach[active] ** 2
+            inside = fallen <= wanted
+            inner[active] = np.where(inside, step[active], inner[active])
+            outer[active] = np.where(inside, outer[active], step[active])
             # The root of what has been lost grows about as the step does.
-            ahead = step * reach / np.sqrt(np.maximum(fallen, 1e-3))
-            between = (ahead > inner) & (ahead < outer)
-            step = np.where(between, ahead, (inner + outer) / 2)
-        return inner
+            ahead = step[active] * np.sqrt(wanted / np.maximum(fallen, 1e-3))
+            between = (ahead > inner[active]) & (ahead < outer[active])
+            step[active] = np.where(between, ahead, (inner[active] + outer[active]) / 2)
+            active = active[np.abs(fallen - wanted) > TUNING.profile_close]
+            if active.size == 0:
+                break
+        return step
 
-    def _logliks(self, sign: int, steps: Array) -> Array:
-        """(r,): the log-likelihood where each entry has made a step to one side, with the part of
-        a label that the prior adds.
+    def _logliks(self, sign: int, steps: Array, chosen: Ints) -> Array:
+        """(c,): the log-likelihood where each of the chosen entries has made its step to one side,
+        with what half a label adds to it.
         """
-        values = self.values + sign * steps
-        points = [self._moved(i, value) for i, value in enumerate(values.tolist())]
+        values = self.values[chosen] + sign * steps[chosen]
+        moves = zip(chosen.tolist(), values.tolist(), strict=True)
+        points = [self._moved(i, value) for i, value in moves]
         logliks = self.profile.rows.total(_logliks, points)
         if self.part == 0 and sign > 0:
             logliks = logliks + np.log(np.maximum(values, TUNING.tiny)) / 2
@@ -121,7 +131,7 @@ class _Paths:
         at = self.profile.at
         size = value - self.values[i]
         in_P, in_q = self.directions[i]
-        moved = [np.maximum(at.P + size * in_P, 0.0).T, np.maximum(at.q + size * in_q, 0.0)]
+        moved = [_shifted(at.P, size * in_P).T, _shifted(at.q, size * in_q)]
         distributions = moved[self.part]
         row, column = self.entries[i] if self.part else self.entries[i][::-1]
         distributions[row, column] = 0.0
@@ -132,7 +142,12 @@ class _Paths:
         return replace(at, P=P.T, q=q)
 
 
+def _shifted(values: Array, change: Array) -> Array:
+    """Values that grow by a change, or shrink by it but never to 0."""
+    less = values * np.exp(np.minimum(change, 0.0) / np.maximum(values, TUNING.tiny))
+    return np.where(change < 0, less, values + change)
+
+
 def _logliks(rows: RowTable, points: list[Mixture]) -> Array:
     """(r,): the log-likelihood at some points; −∞ where a label is impossible."""
-    with np.errstate(divide="ignore"):
-        return np.array([rows.logliks(at).sum() for at in points])
+    return np.array([rows.evaluate(at).loglik for at in points])

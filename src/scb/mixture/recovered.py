@@ -66,7 +66,12 @@ class Intervals:
     >>> task = scb.Task.random(N=3, T=20, sparsity=2, seed=0)
     >>> intervals = scb.recover(scb.sample(task, 4000, seed=0)).intervals()
     >>> intervals.V[:, 0].round(2)
+    array([[0.18, 0.23],
+           [0.76, 0.8 ],
+           [0.01, 0.03]])
     >>> intervals.A[0].round(2), len(intervals)
+    (array([[0.41, 0.48],
+           [0.52, 0.59]]), 3)
     """
 
     V: Array
@@ -187,7 +192,7 @@ class Recovery:
         An interval of an entry of P holds with probability of about ``level``. Those of the weights
         are simultaneous: with that probability all weights of a column lie in theirs. Intervals
         reach as many standard errors to both sides, except near 0: there they come from the profile
-        of the likelihood.
+        of the likelihood, unless that takes too long (with more than about 40 tokens).
 
         The intervals of the weights allow for a position that was not found, even if the column is
         not marked as incomplete, so that a single position of weight 1 has an interval too. The

@@ -6,7 +6,7 @@ import numpy as np
 
 from scb.arrays import Array
 from scb.inputs import InputError, number, one_of
-from scb.mixture.cross_fit import has_few_samples
+from scb.mixture.cross_fit import are_few
 from scb.mixture.data import Data
 from scb.mixture.fit import Estimate, fit_mixture
 from scb.mixture.model import Initial
@@ -103,7 +103,7 @@ def _is_scratch_worth_it(samples: Data) -> bool:
     likelihood than moments do.
     """
     affordable = samples.n * samples.T <= TUNING.start_cells
-    return not samples.independent or (has_few_samples(samples) and affordable)
+    return not samples.independent or (are_few(samples) and affordable)
 
 
 def _from_moments(samples: Data, moments: Initial) -> Recovery:

@@ -6,12 +6,13 @@ gives the exact null distribution (``levels``). For sequences the sum is a marti
 with variance Σ_i (Σ_o P[o, x_it]²/f_io − 1). The best position of each state is tried if its score
 is as unlikely as a Gaussian above √c, with c as follows.
 
-Criterion. A position of state k stays if twice the log-likelihood ratio reaches c = log n_k + 2
-log(K·T): the extended BIC (Chen and Chen 2008), in which a parameter costs log n_k and its choice
-among K·T positions 2 log(K·T). Under a weight of 0 the ratio is above c with the chance that a
-Gaussian is above √c, so about 1/√(2π n_k c) false positions would pass in a fit. (Where P has
-entries near 0, the ratio has heavier tails than that; the score's level, which is exact, then keeps
-the rate.)
+Criterion. A position of state k stays if twice the log-likelihood ratio reaches c. For sequences it
+is the extended BIC (Chen and Chen 2008), c = log n_k + 2 log(K·T), in which a parameter costs log
+n_k and its choice among K·T positions 2 log(K·T). Under a weight of 0 the ratio is above c with the
+chance that a Gaussian is above √c, so about 1/√(2π n_k c) false positions would pass in a fit. For
+iid contexts c is lower, so that the chance of a false position among all K·T is 5/n_k, at most 5 %.
+(Where P has entries near 0, the ratio has heavier tails than that; the score's level, which is
+exact, then keeps the rate.)
 """
 
 from dataclasses import replace

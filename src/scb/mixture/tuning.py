@@ -185,9 +185,10 @@ class Tuning:
     profile_tries: int = 12
     profile_close: float = 0.1
 
-    # Standard errors from 0 within which an interval comes from the profile, and numbers that are
-    # held at a time for it.
+    # Standard errors from 0 within which an interval comes from the profile, entries times samples
+    # times slots up to which it does, which takes seconds, and numbers that are held at a time.
     profile_near: float = 6.0
+    profile_effort: float = 1.5e7
     profile_entries: int = 1 << 22
 
     # ---- Memory
