@@ -30,7 +30,7 @@ from scb.sequences.baselines.counts import (
     deepest,
 )
 from scb.sequences.baselines.ngram import NGram, best_depth, logliks_by_depth
-from scb.sequences.baselines.per_sequence import SequenceBackground
+from scb.sequences.baselines.per_sequence import SequenceBackground, sequence_starts
 from scb.sequences.lag_fit import (
     LagSettings,
     as_lags,
@@ -264,7 +264,7 @@ def _beside_frequencies(
     """The best choice so far, or lags beside frequencies of each sequence, if sequences differ and
     these lags have the lower BIC.
     """
-    several = sum(data.total(_starts) for data in blocks) > 1
+    several = sum(data.total(sequence_starts) for data in blocks) > 1
     if not several or sum(data.n for data in blocks) * len(classes) > ENTRIES:
         return best
     frequencies = SequenceBackground.fit(blocks.train)
@@ -276,19 +276,6 @@ def _beside_frequencies(
     other, _ = _best_lags(blocks.beside(frequencies), classes, beside, (usual.has_states,))
     bits["beside frequencies of each sequence"] = blocks.bits(other.likelihoods)
     return other if other.bic < best.bic - EXPLAINED else best
-
-
-def _starts(partition: Partition, shape: Shape) -> int:
-    """How many windows begin a sequence: they have no symbol but the current one."""
-    begins = 0
-    for _, block in partition.chunks():
-        there = np.where(block.tokens < shape.N, np.arange(block.tokens.size), -1)
-        latest = np.concatenate([[-1], np.maximum.accumulate(there)])
-        # The last symbol before the current one, if any, lies before the window, or is not the one
-        # right before it if that is all that the window has
-        first = block.starts - (shape.T == 1)
-        begins += int((latest[block.starts + shape.T - 1] < first).sum())
-    return begins
 
 
 def _prior_likelihoods(
@@ -307,7 +294,7 @@ def _sequence_bits(model: LagModel, data: Data) -> float:
     """What frequencies of each sequence need where lags were found without them, in bits per
     symbol; NaN where there is one sequence.
     """
-    if model.background is not None or not model.attention.nnz or data.total(_starts) < 2:
+    if model.background is not None or not model.attention.nnz or data.total(sequence_starts) < 2:
         return np.nan
     loglik = data.total(_frequency_loglik, SequenceBackground.fit(data))
     return float(-loglik / data.n / np.log(2))
