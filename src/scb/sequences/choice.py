@@ -214,15 +214,19 @@ def _best_lags(
     blocks: HeldOutBlocks, classes: Classes, usual: LagSettings, contexts: tuple[bool, ...]
 ) -> tuple[Tried, dict[str, float]]:
     """Choose the kind of matrix, and whether the current symbol chooses the lags; and the bits of
-    each. The usual choice is the first context, with the kind of matrix of the lower BIC.
+    each. The usual choice is the first context, with the kind of matrix of the lower BIC; the other
+    context is tried with this kind.
     """
     kinds = ("shared", "per_lag") if is_auto(usual.transition) else (usual.transition,)
     tried = [
-        _try_lags(blocks, classes, replace(usual, transition=kind, context=context))
-        for context in contexts
+        _try_lags(blocks, classes, replace(usual, transition=kind, context=contexts[0]))
         for kind in kinds
     ]
-    best = first = min(tried[: len(kinds)], key=lambda one: one.bic)
+    best = first = min(tried, key=lambda one: one.bic)
+    tried += [
+        _try_lags(blocks, classes, replace(first.settings, context=context))
+        for context in contexts[1:]
+    ]
     bits = {_name(first): blocks.bits(first.likelihoods)}
     most = 0.0
     for one in tried:
