@@ -273,7 +273,7 @@ def table(rows: list[tuple[Case, Row]]) -> list[str]:
     lines = []
     for kind in (*FAMILIES, *REAL):
         bits = {model: float(np.mean([row["bits"] for row in some])) for (own, model), some in by_model.items() if own == kind}
-        if not {"default", "experts", *BASELINES[:3]} <= bits.keys():
+        if not {"default", "before", "experts", "boosting"} <= bits.keys():
             continue
         option = min((name for name in OPTIONS if name in bits), key=lambda name: bits[name])
         baseline = min((name for name in BASELINES if name in bits), key=lambda name: bits[name])
@@ -283,22 +283,27 @@ def table(rows: list[tuple[Case, Row]]) -> list[str]:
         )
         cells = [f"{bits['before']:.4f}", f"{bits['default']:.4f}", " or ".join(chosen)]
         cells += [_behind(bits["default"] - bits[option], option), f"{bits['experts']:.4f}"]
-        ours = min(bits["default"], bits["experts"])
-        cells += [f"{bits[baseline]:.4f} ({baseline})", f"{ours - bits[baseline]:+.4f}", f"{ratio:.1f}"]
+        cells += [
+            f"{bits[baseline]:.4f} ({baseline})",
+            *(f"{bits[own] - bits[baseline]:+.4f}" for own in ("default", "experts")),
+            f"{ratio:.1f}",
+        ]
         lines.append([kind, str(len(by_model[kind, "default"])), *cells])
     return table_of(
-        "sequence|n|before|default|chosen|above our best option|experts|best baseline|ours above it|time of a fit, times before",
+        "sequence|n|before|default|chosen|above our best option|experts|best baseline|default above it|experts above it|time of a fit, times before",
         lines,
     )
 
 
 def _in_common(rows: list[tuple[Case, Row]]) -> list[tuple[Case, Row]]:
-    """The rows of sequences that all models have predicted."""
-    needed = set(MODELS) - {"per_sequence"}
+    """The rows of sequences that all models have predicted, of those that have predicted one of this kind."""
     models: dict[tuple[str, int], set[str]] = {}
     for case, _ in rows:
         models.setdefault((case["kind"], case["seed"]), set()).add(case["model"])
-    return [(case, row) for case, row in rows if needed <= models[case["kind"], case["seed"]]]
+    by_kind: dict[str, set[str]] = {}
+    for (kind, _), some in models.items():
+        by_kind.setdefault(kind, set()).update(some - {"per_sequence"})
+    return [(case, row) for case, row in rows if by_kind[case["kind"]] <= models[case["kind"], case["seed"]]]
 
 
 def _behind(difference: float, option: str) -> str:
