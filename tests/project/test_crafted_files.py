@@ -153,7 +153,22 @@ def test_names_with_control_characters_in_errors_and_formulas_in_tables(tmp_path
         *("'=1+1", "'+", "'-", "'@x", "'\t", "'\r", "a-", -1.5, None)
     ]
     (tmp_path / "x.txt").write_text("\n".join(["=cmd", "-", "=cmd", "=cmd", "@x"] * 60))
-    main(["fit", str(tmp_path / "x.txt"), "--by", "line", "--max-lag", "3", "--halves", "0", "--out", str(tmp_path / "out")])
+    main(
+        [
+            "fit",
+            str(tmp_path / "x.txt"),
+            "--by",
+            "line",
+            "--max-lag",
+            "3",
+            "--halves",
+            "0",
+            "--background",
+            "labels",
+            "--out",
+            str(tmp_path / "out"),
+        ]
+    )
     rows = list(csv.DictReader(io.StringIO((tmp_path / "out" / "lags.csv").read_text())))
     assert rows
     assert {row["context"] for row in rows} <= {"'=cmd", "'-", "'@x"}

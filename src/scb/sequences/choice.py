@@ -30,7 +30,7 @@ from scb.sequences.baselines.counts import (
     deepest,
 )
 from scb.sequences.baselines.ngram import NGram, best_depth, logliks_by_depth
-from scb.sequences.baselines.per_sequence import SequenceBackground
+from scb.sequences.baselines.per_sequence import SequenceBackground, sequence_starts
 from scb.sequences.lag_fit import (
     LagSettings,
     as_lags,
@@ -214,15 +214,19 @@ def _best_lags(
     blocks: HeldOutBlocks, classes: Classes, usual: LagSettings, contexts: tuple[bool, ...]
 ) -> tuple[Tried, dict[str, float]]:
     """Choose the kind of matrix, and whether the current symbol chooses the lags; and the bits of
-    each. The usual choice is the first context, with the kind of matrix of the lower BIC.
+    each. The usual choice is the first context, with the kind of matrix of the lower BIC; the other
+    context is tried with this kind.
     """
     kinds = ("shared", "per_lag") if is_auto(usual.transition) else (usual.transition,)
     tried = [
-        _try_lags(blocks, classes, replace(usual, transition=kind, context=context))
-        for context in contexts
+        _try_lags(blocks, classes, replace(usual, transition=kind, context=contexts[0]))
         for kind in kinds
     ]
-    best = first = min(tried[: len(kinds)], key=lambda one: one.bic)
+    best = first = min(tried, key=lambda one: one.bic)
+    tried += [
+        _try_lags(blocks, classes, replace(first.settings, context=context))
+        for context in contexts[1:]
+    ]
     bits = {_name(first): blocks.bits(first.likelihoods)}
     most = 0.0
     for one in tried:
@@ -266,7 +270,7 @@ def _beside_frequencies(
     """The best choice so far, or lags beside frequencies of each sequence, if sequences differ and
     these lags have the lower BIC.
     """
-    several = sum(data.total(_starts) for data in blocks) > 1
+    several = sum(data.total(sequence_starts) for data in blocks) > 1
     if not several or sum(data.n for data in blocks) * len(classes) > ENTRIES:
         return best
     frequencies = SequenceBackground.fit(blocks.train)
@@ -278,19 +282,6 @@ def _beside_frequencies(
     other, _ = _best_lags(blocks.beside(frequencies), classes, beside, (usual.has_states,))
     bits["beside frequencies of each sequence"] = blocks.bits(other.likelihoods)
     return other if other.bic < best.bic - EXPLAINED else best
-
-
-def _starts(partition: Partition, shape: Shape) -> int:
-    """How many windows begin a sequence: they have no symbol but the current one."""
-    begins = 0
-    for _, block in partition.chunks():
-        there = np.where(block.tokens < shape.N, np.arange(block.tokens.size), -1)
-        latest = np.concatenate([[-1], np.maximum.accumulate(there)])
-        # The last symbol before the current one, if any, lies before the window, or is not the one
-        # right before it if that is all that the window has
-        first = block.starts - (shape.T == 1)
-        begins += int((latest[block.starts + shape.T - 1] < first).sum())
-    return begins
 
 
 def _prior_likelihoods(
@@ -309,7 +300,7 @@ def _sequence_bits(model: LagModel, data: Data) -> float:
     """What frequencies of each sequence need where lags were found without them, in bits per
     symbol; NaN where there is one sequence.
     """
-    if model.background is not None or not model.attention.nnz or data.total(_starts) < 2:
+    if model.background is not None or not model.attention.nnz or data.total(sequence_starts) < 2:
         return np.nan
     loglik = data.total(_frequency_loglik, SequenceBackground.fit(data))
     return float(-loglik / data.n / np.log(2))

@@ -104,7 +104,7 @@ class Experts(BaseEstimator):
     >>> experts.predict_proba(x[:20]).shape, experts.predict(x[:3]).shape
     ((20, 4), (3,))
     >>> experts.log_likelihoods(x).size, experts.score(x) > experts.model_.score(x)
-    (2049, True)
+    (1999, True)
     """
 
     def __init__(

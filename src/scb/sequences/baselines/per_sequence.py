@@ -102,6 +102,19 @@ def own_counts(partition: Partition, shape: Shape) -> tuple[Ints, Ints]:
     return np.concatenate(own), np.concatenate(length)
 
 
+def sequence_starts(partition: Partition, shape: Shape) -> int:
+    """How many windows begin a sequence: they have no symbol but the current one."""
+    begins = 0
+    for _, block in partition.chunks():
+        there = np.where(block.tokens < shape.N, np.arange(block.tokens.size), -1)
+        latest = np.concatenate([[-1], np.maximum.accumulate(there)])
+        # The last symbol before the current one, if any, lies before the window, or is not the one
+        # right before it if that is all that the window has
+        first = block.starts - (shape.T == 1)
+        begins += int((latest[block.starts + shape.T - 1] < first).sum())
+    return begins
+
+
 def _ranks(codes: Ints) -> Ints:
     """(n,): how many equal codes stand before each code."""
     order = np.argsort(codes, kind="stable")
