@@ -31,8 +31,21 @@ class Evaluations:
         self._counts.append((run.step, stage, run.samples, batch_loss))
         self._points.append((run.V, *metrics.column_sums(self._task, run.attention)))
 
+    def noted(self, run: Run, batch_loss: float, every: int) -> bool:
+        """Evaluate a run if it is time, every so many steps and at the end of each stage; return
+        whether it is.
+        """
+        due = run.step % every == 0 or run.finished or run.stage_step == 0
+        if due:
+            self.note(run, batch_loss)
+        return due
+
     def written(self, run: Run) -> Run:
-        """Return the run with all evaluations in its history."""
+        """Return the run with all evaluations in its history, and if it has finished with arrays
+        that lie here.
+        """
+        if run.finished:
+            run = replace(run, parameters=np.asarray(run.parameters))
         if not self._counts:
             return run
         counts = dict(zip(COLUMNS[:4], np.array(self._counts).T, strict=True))
