@@ -238,7 +238,7 @@ def column_sums(task: Task, A: Any) -> tuple[Array, Array]:
     return moments, A[task.positions, np.arange(task.N)]
 
 
-def measure_all(task: Task, V: Array, moments: Array, on_support: Array) -> dict[str, Array]:
+def measure_all(task: Task, V: Array, moments: Array, on_support: Array) -> dict[str, Any]:
     """The quantities of ``measure`` at E points, (E,) each, from V (E, N, N) and the
     ``column_sums`` of A, (E, 4, N) and (E, Q, N). Those of one point do not depend on the others.
     """
@@ -269,7 +269,7 @@ def measure_all(task: Task, V: Array, moments: Array, on_support: Array) -> dict
 
 def _measure_star(
     task: Task, QQ: float, on_support: Array, kept: Array, kept_squares: Array
-) -> dict[str, Array]:
+) -> dict[str, Any]:
     """What ``star`` would be measured at, from the entries of A on the support and the sums over
     those that are kept.
     """
