@@ -1,13 +1,20 @@
 """The evaluations of a run, which become rows of its history."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from scb import metrics
 from scb.arrays import Array
+from scb.model import LinearTransformer
 from scb.task import Task
 from scb.training.run import COLUMNS, Run
+
+
+def attention_of(run: Run) -> Any:
+    """The attention (T, N) of a run where it lies: an array, or on a GPU while it is trained there."""
+    return run.parameters if run.transformer is LinearTransformer else run.A
 
 
 class Evaluations:
@@ -29,7 +36,7 @@ class Evaluations:
         # ended.
         stage = run.stage if between_stages else run.stage + 1
         self._counts.append((run.step, stage, run.samples, batch_loss))
-        self._points.append((run.V, *metrics.column_sums(self._task, run.attention)))
+        self._points.append((run.V, *metrics.column_sums(self._task, attention_of(run))))
 
     def noted(self, run: Run, batch_loss: float, every: int) -> bool:
         """Evaluate a run if it is time, every so many steps and at the end of each stage; return

@@ -19,7 +19,7 @@ from scb.training.answers import functions, rounded
 from scb.training.arguments import Device, check_judge, check_kinds
 from scb.training.cuda import Cuda, OnGpu
 from scb.training.engine import Composed, Engine, Fused, Request, Taken, step_keys
-from scb.training.evaluations import Evaluations
+from scb.training.evaluations import Evaluations, attention_of
 from scb.training.fingerprint import fingerprints
 from scb.training.recipes.recipe import Recipe
 from scb.training.roundings import ON_GPU, ResolveSign, Rounding
@@ -318,7 +318,7 @@ def judged(
         if judge_samples is not None:
             check = replace(check, batch_size=-(-judge_samples // 2))
         keys = step_keys(run.seed, range(HELD_OUT, HELD_OUT + 2))
-        A = run.attention
+        A = attention_of(run)
         if isinstance(A, OnGpu):
             source = A.source
             A = A.there
