@@ -86,6 +86,7 @@ def one(name: str, device: Any, repeats: int) -> dict[str, Any]:
     recipe = RECIPES[recipe_name](task)
     run = train(task, recipe, 1, device=device, judge=True)  # compiles what is not compiled
     kernel_time(task, fixed(recipe, run), 1, device)
+    tokens = 0
     whole, kernels = [], []
     for _ in range(repeats):
         begin = time.perf_counter()
@@ -109,6 +110,7 @@ def many(device: Any) -> dict[str, Any]:
     recipes = [RECIPES["paper"](task) for task in tasks]
     alone = train(tasks[-1], recipes[-1], MANY - 1, device=device)
     train_many(tasks[:2], recipes[:2], [0, 1], device=device)
+    runs: list[Run] = []
     single, together = [], []
     for _ in range(3):
         begin = time.perf_counter()

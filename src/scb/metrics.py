@@ -250,9 +250,30 @@ def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
 
 
 def column_sums(task: Task, A: Any) -> tuple[Array, Array]:
-    """What ``measure_all`` needs of A (T, N): its moments (4, N), for b = a − 1/T the sums Σb and
-    Σb² of each column, and Σa and Σa² over the entries that the threshold keeps; and its entries on
-    the support (Q, N). An A on a GPU is asked for them.
+    """Compute the sums over the columns of A that ``measure_all`` needs.
+
+    Parameters
+    ----------
+    task : Task
+        The true task.
+    A : (T, N) array
+        The estimate of Q. In a run on a GPU it may lie there, and is asked for its sums.
+
+    Returns
+    -------
+    moments : (4, N) array
+        Of each column, Σb and Σb² for b = a − 1/T, and Σa and Σa² over the entries that reach
+        ``task.weight_threshold``.
+    on_support : (sparsity, N) array
+        The entries at ``task.positions``.
+
+    Examples
+    --------
+    >>> import scb
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> moments, on_support = scb.metrics.column_sums(task, task.Q)
+    >>> moments[2].round(3), bool((on_support == task.weights).all())
+    (array([1., 1., 1.]), True)
     """
     # Import lazily: Numba is slow to load.
     from scb.kernels.step.lazy_columns import column_moments
@@ -263,9 +284,35 @@ def column_sums(task: Task, A: Any) -> tuple[Array, Array]:
     return moments, A[task.positions, np.arange(task.N)]
 
 
-def measure_all(task: Task, V: Array, moments: Array, on_support: Array) -> dict[str, Array]:
-    """The quantities of ``measure`` at E points, (E,) each, from V (E, N, N) and the
-    ``column_sums`` of A, (E, 4, N) and (E, Q, N). Those of one point do not depend on the others.
+def measure_all(task: Task, V: Array, moments: Array, on_support: Array) -> dict[str, Any]:
+    """Compute the quantities of ``measure`` at several points at once.
+
+    Those of one point do not depend on the others, not even in their last bits.
+
+    Parameters
+    ----------
+    task : Task
+        The true task.
+    V : (E, N, N) array
+        The estimates of P.
+    moments : (E, 4, N) array
+        The first sums of ``column_sums`` for the estimates of Q.
+    on_support : (E, sparsity, N) array
+        Their entries on the support, as ``column_sums`` returns them.
+
+    Returns
+    -------
+    dict of (E,) arrays
+        The quantities that ``measure`` returns.
+
+    Examples
+    --------
+    >>> import scb
+    >>> task = scb.Task.random(3, 40, 2, seed=0)
+    >>> moments, on_support = scb.metrics.column_sums(task, task.Q)
+    >>> rows = scb.metrics.measure_all(task, task.P[None], moments[None], on_support[None])
+    >>> rows["alpha_A"].round(6), rows["dist_V"]
+    (array([1.]), array([0.]))
     """
     mu, T = task.mu, task.T
     sums, squares, kept, kept_squares = np.moveaxis(moments, 1, 0)
@@ -307,7 +354,7 @@ def _measure_heads(task: Task, V: Array, A: Array) -> dict[str, float]:
 
 def _measure_star(
     task: Task, QQ: float, on_support: Array, kept: Array, kept_squares: Array
-) -> dict[str, Array]:
+) -> dict[str, Any]:
     """What ``star`` would be measured at, from the entries of A on the support and the sums over
     those that are kept.
     """

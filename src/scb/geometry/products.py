@@ -37,7 +37,7 @@ def mu_inner(X: Array, Y: Array, mu: Array) -> Any:
     >>> mu_inner(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]), np.array([0.5, 0.5]))
     5.5
     """
-    if X.ndim > 2:
+    if np.ndim(X) > 2:
         # so that a matrix gives the same bits in stacks of any size
         X, Y = np.ascontiguousarray(X), np.ascontiguousarray(Y)
     product = np.einsum("...dk,...dk,k->...", X, Y, mu)

@@ -1,13 +1,20 @@
 """The evaluations of a run, which become rows of its history."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from scb import metrics
 from scb.arrays import Array
+from scb.model import LinearTransformer
 from scb.task import Task
 from scb.training.run import COLUMNS, Run
+
+
+def attention_of(run: Run) -> Any:
+    """The attention (T, N) of a run where it lies: an array, or on a GPU while it is trained there."""
+    return run.parameters if run.transformer is LinearTransformer else run.A
 
 
 class Evaluations:
@@ -33,10 +40,23 @@ class Evaluations:
         if self._task.heads > 1 or run.V.ndim == 3:
             self._of_heads.append(metrics.measure(self._task, run.V, run.A))
         else:
-            self._points.append((run.V, *metrics.column_sums(self._task, run.attention)))
+            self._points.append((run.V, *metrics.column_sums(self._task, attention_of(run))))
+
+    def noted(self, run: Run, batch_loss: float, every: int) -> bool:
+        """Evaluate a run if it is time, every so many steps and at the end of each stage; return
+        whether it is.
+        """
+        due = run.step % every == 0 or run.finished or run.stage_step == 0
+        if due:
+            self.note(run, batch_loss)
+        return due
 
     def written(self, run: Run) -> Run:
-        """Return the run with all evaluations in its history."""
+        """Return the run with all evaluations in its history, and if it has finished with arrays
+        that lie here.
+        """
+        if run.finished:
+            run = replace(run, parameters=np.asarray(run.parameters))
         if not self._counts:
             return run
         counts = dict(zip(COLUMNS[:4], np.array(self._counts).T, strict=True))

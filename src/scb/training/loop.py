@@ -5,21 +5,22 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
 from scb.arrays import Array
 from scb.folders import Folder, opened
 from scb.geometry.heads import per_head
-from scb.inputs import InputError, InputTypeError, coerced, file_path, integer, one_of, shown
+from scb.inputs import InputError, file_path, integer
 from scb.kernels.compiler import plain_interrupts
 from scb.model import LinearTransformer
 from scb.task import Task
 from scb.training.answers import functions, rounded
+from scb.training.arguments import Device, check_judge, check_kinds
 from scb.training.cuda import Cuda, OnGpu
 from scb.training.engine import Composed, Engine, Fused, Request, Taken, step_keys
-from scb.training.evaluations import Evaluations
+from scb.training.evaluations import Evaluations, attention_of
 from scb.training.fingerprint import fingerprints
 from scb.training.head_verdict import HeadsHeldOut
 from scb.training.recipes.recipe import Recipe
@@ -28,8 +29,6 @@ from scb.training.run import FILE, Run
 from scb.training.sources import GradientSource
 from scb.training.sources.sampled import Dataset, Fresh
 from scb.training.verdict import GOOD, HELD_OUT, HeldOut
-
-Device = Literal["cpu", "cuda"]
 
 
 @plain_interrupts()
@@ -119,21 +118,15 @@ def train(
     every = integer("every", every, low=1)
     checkpoint_every = integer("checkpoint_every", checkpoint_every, low=1)
     seed = integer("seed", seed, low=0)
-    coerced("judge", judge, bool | None)
-    if judge_samples is not None:
-        judge_samples = integer("judge_samples", judge_samples, low=2)
+    judge_samples = check_judge(judge, judge_samples)
     callbacks = functions("callbacks", callbacks)
     check_kinds(task, recipe, source, device)
-    recipe.check_fits(task)
     made = made_by(task, recipe, seed, every=every, source=source, start=start, device=device)
     engine = choose_engine(task, recipe, device, source)
     evaluations = Evaluations(task)
     with _opened(checkpoint, resume=resume, overwrite=overwrite, lock=lock) as folder:
-        run = _resumed(folder, made) if resume else None
-        if run is None:
-            run = first(recipe, seed, start, made)
-            if start is None:
-                evaluations.note(run, batch_loss=np.nan)
+        if not resume or (run := _resumed(folder, made)) is None:
+            run = first(recipe, seed, start, made, evaluations)
             if folder is not None:
                 # A run that is replaced must not be mistaken for this one.
                 folder.file(FILE).unlink(missing_ok=True)
@@ -142,15 +135,11 @@ def train(
             run, request = asked(run, recipe, every)
             taken = engine.take(*request)
             run = advanced(run, recipe, request.steps, taken)
-            if run.finished:
-                run = judged(task, run, recipe, source, judge, judge_samples)
-            if not (run.step % every == 0 or run.finished or run.stage_step == 0):
+            run = judged(task, run, recipe, source, judge, judge_samples)
+            if not evaluations.noted(run, taken.loss, every):
                 continue
-            evaluations.note(run, taken.loss)
-            if run.finished:
-                run = replace(run, parameters=np.asarray(run.parameters))
-            due = run.finished or run.step >= saved + checkpoint_every
-            if callbacks or (folder is not None and due):
+            due = folder is not None and (run.finished or run.step >= saved + checkpoint_every)
+            if callbacks or due:
                 run = evaluations.written(run)
             for callback in callbacks:
                 callback(run)
@@ -158,20 +147,6 @@ def train(
                 run.save(folder.file(FILE).parent, overwrite=True)
                 saved = run.step
     return evaluations.written(run)
-
-
-def check_kinds(task: Any, recipe: Any, source: Any, device: Any) -> None:
-    """Raise an InputError unless these are what ``train`` takes."""
-    one_of("device", device, get_args(Device))
-    for name, value, kind in (("task", task, Task), ("recipe", recipe, Recipe)):
-        if not isinstance(value, kind):
-            raise InputTypeError(
-                f"{name} is of type {type(value).__name__}: it must be a {kind.__name__}"
-            )
-    if source is not None and not callable(source):
-        raise InputTypeError(
-            f"source = {shown(source)}: it must be a function, or left out for fresh samples"
-        )
 
 
 def made_by(
@@ -221,8 +196,14 @@ def _resumed(folder: Folder | None, made: dict[str, str]) -> Run | None:
     return run
 
 
-def first(recipe: Recipe, seed: int, start: Run | None, made: dict[str, str]) -> Run:
-    """The run before its first step."""
+def first(
+    recipe: Recipe,
+    seed: int,
+    start: Run | None,
+    made: dict[str, str],
+    evaluations: Evaluations | None = None,
+) -> Run:
+    """The run before its first step, evaluated unless it continues another one."""
     if start is not None:
         over = start.diverged is not None or start.stage >= len(recipe.stages)
         return replace(start, recipe=recipe.name, finished=over, made_by=made)
@@ -233,7 +214,10 @@ def first(recipe: Recipe, seed: int, start: Run | None, made: dict[str, str]) ->
         "seed": seed,
         "samples": recipe.samples,
     }
-    return Run(V, A, **facts, made_by=made)
+    run = Run(V, A, **facts, made_by=made)
+    if evaluations is not None:
+        evaluations.note(run, batch_loss=np.nan)
+    return run
 
 
 def choose_engine(
@@ -323,9 +307,11 @@ def judged(
     judge: bool | None,
     judge_samples: int | None,
 ) -> Run:
-    """The run with its verdict, by further samples of its source; of the task, if that is a data
-    set.
+    """The run, with its verdict if it has finished, by further samples of its source; of the task,
+    if that is a data set.
     """
+    if not run.finished:
+        return run
     if source is None or isinstance(source, Dataset):
         source = Fresh(task)
     if judge is None:  # a judge takes a few copies of A
@@ -338,7 +324,7 @@ def judged(
         if judge_samples is not None:
             check = replace(check, batch_size=-(-judge_samples // 2))
         keys = step_keys(run.seed, range(HELD_OUT, HELD_OUT + 2))
-        A = run.attention
+        A = attention_of(run)
         if isinstance(A, OnGpu):
             source = A.source
             A = A.there

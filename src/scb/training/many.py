@@ -2,30 +2,19 @@
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import numba
-import numpy as np
 
-from scb.inputs import InputError, coerced, integer
+from scb.inputs import InputError, integer
 from scb.kernels.compiler import plain_interrupts
 from scb.kernels.threads import thread_count
 from scb.model import LinearTransformer
 from scb.task import Task
+from scb.training.arguments import Device, check_judge, check_kinds
 from scb.training.cuda import Cuda
 from scb.training.evaluations import Evaluations
-from scb.training.loop import (
-    Device,
-    advanced,
-    asked,
-    check_kinds,
-    choose_engine,
-    first,
-    judged,
-    made_by,
-    train,
-)
+from scb.training.loop import advanced, asked, choose_engine, first, judged, made_by, train
 from scb.training.recipes.recipe import Recipe
 from scb.training.run import Run
 
@@ -81,13 +70,10 @@ def train_many(
     True
     """
     every = integer("every", every, low=1)
-    coerced("judge", judge, bool | None)
-    if judge_samples is not None:
-        judge_samples = integer("judge_samples", judge_samples, low=2)
+    judge_samples = check_judge(judge, judge_samples)
     wanted = []
     for task, recipe, seed in _rows(tasks=tasks, recipes=recipes, seeds=seeds):
         check_kinds(task, recipe, None, device)
-        recipe.check_fits(task)
         if recipe.transformer is not LinearTransformer:
             choose_engine(task, recipe, device, None)  # raises an error where it cannot be used
         wanted.append((task, recipe, integer("seed", seed, low=0)))
@@ -146,11 +132,9 @@ def _on_gpu(
     evaluations = [Evaluations(task) for task, _, _ in wanted]
     about = {"every": every, "source": None, "start": None, "device": "cuda"}
     runs = [
-        first(recipe, seed, None, made_by(task, recipe, seed, **about))
-        for task, recipe, seed in wanted
+        first(recipe, seed, None, made_by(task, recipe, seed, **about), noted)
+        for (task, recipe, seed), noted in zip(wanted, evaluations, strict=True)
     ]
-    for run, noted in zip(runs, evaluations, strict=True):
-        noted.note(run, batch_loss=np.nan)
     while live := [i for i, run in enumerate(runs) if not run.finished]:
         requests = {}
         for i in live:
@@ -159,11 +143,7 @@ def _on_gpu(
         for i in live:
             task, recipe, _ = wanted[i]
             run = advanced(runs[i], recipe, requests[i].steps, taken[i])
-            if run.finished:
-                run = judged(task, run, recipe, None, judge, judge_samples)
-            if run.step % every == 0 or run.finished or run.stage_step == 0:
-                evaluations[i].note(run, taken[i].loss)
-            if run.finished:
-                run = replace(run, parameters=np.asarray(run.parameters))
-            runs[i] = run
-    return [noted.written(run) for run, noted in zip(runs, evaluations, strict=True)]
+            run = judged(task, run, recipe, None, judge, judge_samples)
+            evaluations[i].noted(run, taken[i].loss, every)
+            runs[i] = evaluations[i].written(run) if run.finished else run
+    return runs

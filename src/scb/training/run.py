@@ -120,13 +120,6 @@ class Run:
         return self.model.attention
 
     @property
-    def attention(self) -> Array:
-        """The attention (T, N) where it lies: an array, or on a GPU while the run is trained
-        there.
-        """
-        return self.parameters if self.transformer is LinearTransformer else self.A
-
-    @property
     def model(self) -> OneLayerTransformer:
         """The transformer with the current parameters."""
         return self.transformer(self.V, np.asarray(self.parameters))
