@@ -20,12 +20,23 @@ sys.path.append(str(Path(__file__).parent.parent))
 
 from study import rewrite
 
-from estimators.forward_stepwise import forward_stepwise
+from estimators.forward_stepwise import cut, forward_stepwise
 from frame import HERE
 
 SIZES = (1000, 1500, 2000, 2500, 3000, 5000, 10_000)
+WIDE = [1, 5, 10, 15, 17, 20, 27, 30, 35, 40]
+# What CUT leaves of some lags at some threshold, as the paper prints it for its first sample
+PRINTED_CUT = (
+    (WIDE, 0.05, WIDE),
+    (WIDE, 0.13, [1, 5, 27, 35]),
+    ([1, 5, 17, 27, 30, 35], 0.13, [1, 5, 17, 30]),
+)
+PRINTED_FSC = [24, 30]
 SAMPLES = """
 suppressMessages(library(hdMTD))
+set.seed(11)
+first <- MTDmodel(c(1, 15, 30), c(0, 1), 0.01, c(0.39, 0.3, 0.3), p0 = c(0.5, 0.5))
+writeLines(paste(perfectSample(first, N = 1000), collapse = ""), "first.txt")
 set.seed(123)
 model <- MTDmodel(c(1, 5), c(0, 1), 0.01, p0 = c(0.5, 0.5))
 samples <- lapply(1:100, function(i) perfectSample(model, N = 10000))
@@ -71,12 +82,22 @@ def rows(folder: Path) -> list[tuple[dict, dict]]:
             "differs_from_oracle": int((np.sort(chosen[:, i]) != oracle[:, i]).any(axis=1).sum()),
         }
         found.append(({"estimator": "hdMTD FS", "n": n}, row))
+    found.append(({"estimator": "hdMTD FSC", "n": 1000}, {"same": cuts(folder), "samples": 4}))
     if (folder / "package.txt").exists():
         for sample, one, two, spent in np.loadtxt(folder / "package.txt", ndmin=2).tolist():
             same = [one, two] == chosen[int(sample) - 1, 0].tolist()
             row = {"same": int(same), "seconds": spent, "version": "hdMTD 0.1.4, R 4.2.2"}
             found.append(({"estimator": "hdMTD in R", "n": 1000, "sample": int(sample)}, row))
     return found
+
+
+def cuts(folder: Path) -> int:
+    """How many of the four answers of CUT and FSC that the paper prints come out here."""
+    x = np.array(list((folder / "first.txt").read_text().strip()), int)[::-1]
+    chosen = forward_stepwise([x[500:]], 2, 40, 4)
+    same = [sorted(cut([x[:500]], 2, 40, chosen, alpha=0.1)) == PRINTED_FSC]
+    same += [sorted(cut([x], 2, 40, some, alpha)) == left for some, alpha, left in PRINTED_CUT]
+    return sum(same)
 
 
 if __name__ == "__main__":

@@ -210,6 +210,8 @@ def test_forward_stepwise_selection_chose_what_hdmtd_published():
     ours = [row for case, row in rows if case["estimator"] == "hdMTD FS"]
     package = [row for case, row in rows if case["estimator"] == "hdMTD in R"]
     assert sum(row["same"] for row in ours) == sum(row["samples"] for row in ours) == 700
+    (fsc,) = [row for case, row in rows if case["estimator"] == "hdMTD FSC"]
+    assert fsc["same"] == fsc["samples"] == 4
     assert package
     assert all(row["same"] for row in package)
 

@@ -40,10 +40,13 @@ class HiddenMarkov:
 
 
 class BoostedTrees:
-    """Boosted trees on the last 12 symbols, each as a category; 30 rounds."""
+    """Boosted trees on the last 12 symbols, each as a category; 30 rounds.
+
+    On letters, of which some are rare, they diverge: they are asked only where ALSO names them.
+    """
 
     name, version, told = "boosted trees on lags", "scikit-learn 1.9", False
-    answers = frozenset({"bits"})
+    answers: frozenset[str] = frozenset()
     depth = 12
 
     def fit(self, data: Data) -> None:
