@@ -168,6 +168,7 @@ def main() -> None:
     parser.add_argument("--parts", nargs="+", default=["kernel", "tuned", "small", "times", "spare", "saddle"])
     parser.add_argument("--seconds", type=float, default=240)
     parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--T", type=int, default=None, help="only tasks with this many positions")
     parser.add_argument("--most", type=int, default=None, help="rows of each part, for a trial")
     args = parser.parse_args()
     end = time.time() + args.seconds
@@ -175,6 +176,7 @@ def main() -> None:
     rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     done = {tuple(row[name] for name in ("part", "N", "H", "T", "number")) for row in rows}
     wanted = [one for part in args.parts for one in jobs(part)[: args.most] if one not in done]
+    wanted = [one for one in wanted if args.T in (None, one[3])]
     with path.open("a") as file:
         # Timings by themselves, and compiled code on disk before there are many processes
         for one in [w for w in wanted if w[0] == "kernel"] or [("kernel", 3, 0, 50, 0)]:

@@ -23,7 +23,7 @@ from scb.inputs import InputError, real_array
 if TYPE_CHECKING:
     from scb.task import Task
 
-# Chosen starts of ``_lines``, and rounds of each at most
+# Chosen starts of ``lines_through``, and rounds of each at most
 _STARTS = 20
 _ROUNDS = 100
 
@@ -74,7 +74,7 @@ def rotate_heads(V: Array, A: Array, mu: Array | None = None) -> tuple[Array, Ar
     sizes = np.linalg.svd(rows[there], compute_uv=False)
     if len(sizes) < H or sizes[-1] < 1e-6 * sizes[0]:
         return V, A
-    D = _lines(rows[there])  # (H, H), a line in each column
+    D = lines_through(rows[there])  # (H, H), a line in each column
     left = np.linalg.solve(D, rows.T)  # (H, T·N)
     right = basis @ D
     new_A = left.reshape(H, T, N) / np.sqrt(mu)
@@ -201,7 +201,7 @@ def _kept_by(V: Array) -> Array:
     return right[-1] / right[-1].sum()
 
 
-def _lines(rows: Array) -> Array:
+def lines_through(rows: Array) -> Array:
     """(H, H): the unit vectors, in columns, of H lines through 0 near which the rows (n, H) lie.
 
     Lines minimise the sum of the rows' distances, not of their squares, so that positions which
