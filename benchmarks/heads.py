@@ -184,7 +184,7 @@ def draw(folder: Path) -> None:
     rows = [json.loads(line) for line in (folder / "times.jsonl").read_text().splitlines()]
     task = scb.Task.random(4, 1000, 2, seed=1, heads=3)
     start = random_start(task.mu, task.T, 3, seed=2)
-    eta, steps = 0.05, 3000
+    eta, steps = 0.05, 1200
     V, A = start.V, start.A
     learned = []
     for _ in range(steps):
@@ -198,7 +198,7 @@ def draw(folder: Path) -> None:
         for i in range(3):
             style = look(i)
             (line,) = left.plot(np.array(learned)[:, i], label=f"σ_{i + 1}", **style)
-            left.plot(predicted[:, i], color=line.get_color(), linestyle=":", linewidth=1)
+            left.plot(predicted[:, i], color=line.get_color(), linestyle="", marker=".", markevery=40)
             left.axhline(task.singular_values[i], color="0.8", linewidth=0.8, zorder=0)
         left.set(title="learned (lines) and predicted (dots)", xlabel="step", ylabel="singular value")
         left.legend()

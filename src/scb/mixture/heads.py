@@ -1,7 +1,7 @@
 """P_h and Q_h of several heads from independent samples: support, directions, then likelihood.
 
-Given the last token k, the covariance of label and token t is Σ_h q_ht^(k) (P_h − μ1ᵀ) diag(μ). Over
-all (k, t) these are the rows of a matrix of rank H with few rows that are not 0, and where each
+Given the last token k, the covariance of label and token t is Σ_h q_ht^(k) (P_h − μ1ᵀ) diag(μ).
+Over all (k, t) these are the rows of a matrix of rank H with few rows that are not 0, and where each
 position belongs to one head, each row points along one of H lines (``geometry.gauge``). So:
 
 1. start with the (k, t) whose table of pairs (o, x_t) has a χ² too large to be noise;
@@ -176,7 +176,9 @@ def _reassigned(batch: Batch, fit: _Fit) -> _Fit:
     return _Fit(fit.pairs, owners, fit.weights, fit.P, [])
 
 
-def _samples(batch: Batch, pairs: Positions) -> tuple[dict, dict, dict]:
+def _samples(
+    batch: Batch, pairs: Positions
+) -> tuple[dict[int, Array], dict[int, Array], dict[int, Array]]:
     """By last token: the tokens (n_k, s) at its positions, the labels (n_k,), and which pairs are
     its own.
     """

@@ -228,7 +228,8 @@ class Recovery:
         *heads, T, N = self.A.shape
         size = sum(s.size for s in self.support)
         said = "".join(f"{H} heads, " for H in heads)
-        return f"<Recovery: {said}N = {N}, T = {T:,}, {size} positions from {self.n_samples:,} samples>"
+        sizes = f"{said}N = {N}, T = {T:,}"
+        return f"<Recovery: {sizes}, {size} positions from {self.n_samples:,} samples>"
 
     def __str__(self) -> str:
         return self.report()

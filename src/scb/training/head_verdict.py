@@ -1,6 +1,6 @@
 """Whether a run has learned the heads of its task, judged by held-out samples.
 
-With the error E = F − M of the function (``geometry.heads``) and its factors L and R of F = LRᵀ, the
+With the error E = F − M of the function (``geometry.heads``) and the factors of F = LRᵀ, the
 expected gradients are EᵀL and ER. They show all of E that can be reached by moving A or V alone.
 What they cannot show is a part of M that no head has begun to learn, as at the saddle of equal
 heads: there a singular value of F is missing, and the learner knows those of M, as Algorithm 1

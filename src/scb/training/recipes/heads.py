@@ -65,5 +65,5 @@ def normalising(heads: int, threshold: float) -> tuple[Rounding, ...]:
 
 
 def slowness(k: Knowledge, heads: int) -> float:
-    """How many times longer the last singular value takes than the first, σ_1/σ_H; 1 for one head."""
+    """How many times longer the last singular value takes than the first: σ_1/σ_H."""
     return k.singular_values[0] / k.singular_values[-1] if heads > 1 else 1.0

@@ -113,8 +113,7 @@ def transfer(
     on_V = partial(Stage, eta_V=eta / square_Q, projector=projector)
     # If most positions of a column matter, its other entries do not tell what is noise.
     rounding = (ThresholdProject(),) if 4 * task.sparsity <= task.T else ()
-    if task.heads > 1:
-        rounding = (RotateHeads(), *rounding)
+    rounding = rounding if task.heads == 1 else (RotateHeads(), *rounding)
     normalize = normalising(task.heads, task.weight_threshold)
     second = {"lam": MeasuredNoise(multiple), "centred": True, "enter": rounding}
     stages = (
@@ -125,11 +124,9 @@ def transfer(
     )
     trivial = trivial_V(k.mu)
     start = UniformAttention(trivial + theta * keep_mu(V_hat - trivial, k.mu, "mu"), task.T)
-    check = (
-        HeldOut.sized(k.mu, k.K_P, task.sparsity)
-        if task.heads == 1
-        else HeadsHeldOut.sized(k.mu, task.singular_values, task.sparsity)
-    )
+    check: HeldOut | HeadsHeldOut = HeldOut.sized(k.mu, k.K_P, task.sparsity)
+    if task.heads > 1:
+        check = HeadsHeldOut.sized(k.mu, task.singular_values, task.sparsity)
     return Recipe("transfer", start, k.mu, stages=stages, samples=k.samples, check=check)
 
 
