@@ -36,7 +36,7 @@ def expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
 
     Returns
     -------
-    gV, gA : arrays with the shapes of V and A
+    gV, gA : (N, N) and (T, N) arrays, or (H, N, N) and (H, T, N) with several heads
 
     Examples
     --------
@@ -130,7 +130,7 @@ def expected_preconditioned_gradients(task: Task, V: Array, A: Array) -> tuple[A
 
     Returns
     -------
-    gV, gA : arrays with the shapes of V and A
+    gV, gA : (N, N) and (T, N) arrays, or (H, N, N) and (H, T, N) with several heads
 
     Examples
     --------
