@@ -73,7 +73,7 @@ def paper(
     signal: tuple[float | None, float | None] = (None, None),
     known: bool = True,
     seed: Seed = 0,
-    start: Literal["uniform", "spectral", "random", "equal"] | None = None,
+    start: Literal["uniform", "spectral", "equal"] = "uniform",
     start_samples: int = 4000,
     heads: int | None = None,
 ) -> Recipe:
@@ -112,11 +112,11 @@ def paper(
         samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness of these samples and of those for the spectral start.
-    start : {"uniform", "spectral", "random", "equal"}, optional
-        The initial point. "uniform", the default with one head, is the paper's. "spectral" replaces
-        Stage 1 by a spectral estimate from samples; there is then no sign to resolve and no
-        thresholding before Stage 2. Several heads start at uniform attention and a small random V
-        in each ("random", the default), or all alike, where they stay ("equal").
+    start : {"uniform", "spectral", "equal"}, default "uniform"
+        The initial point. "uniform" is the paper's; several heads have a small random V in each,
+        drawn with ``seed``. "spectral" replaces Stage 1 by a spectral estimate from samples, for
+        one head; there is then no sign to resolve and no thresholding before Stage 2. With "equal",
+        several heads start alike, and stay alike.
     start_samples : int, default 4000
         The number of samples for the spectral start. The number that suffices grows only as log T.
     heads : int, optional
@@ -142,13 +142,10 @@ def paper(
     (64000, 1.0)
     """
     H = head_count(task, heads)
-    if start is None:
-        start = "uniform" if H == 1 else "random"
-    one_of("start", start, ("uniform", "spectral") if H == 1 else ("random", "equal"))
+    one_of("start", start, ("uniform", "spectral") if H == 1 else ("uniform", "equal"))
     k = Knowledge.from_task(task, known, seed)
-    point: GivenStart | UniformAttention = first_point(
-        k, task.T, H, "random" if H == 1 else start, seed
-    )
+    heads_start = "equal" if start == "equal" else "random"
+    point: GivenStart | UniformAttention = first_point(k, task.T, H, heads_start, seed)
     samples = k.samples
     if start == "spectral":
         point = spectral_start(task, k.mu, start_samples, seed)
