@@ -36,6 +36,20 @@ def test_recover_finds_heads_and_positions(task, batch, heads):
     assert found.model.loss(batch) < 1.02 * task.model().loss(batch)
 
 
+def test_standard_errors_are_the_spread_of_the_estimates(task):
+    squares: dict[str, list[float]] = {"V": [], "A": []}
+    for seed in range(10):
+        found = scb.recover(scb.sample(task, 6000, seed=seed), heads=2)
+        order = scb.metrics.match_heads(found.V, found.A, task).order
+        for name, truth in (("V", task.P), ("A", task.Q)):
+            errors = getattr(found.stderr, name)[order]
+            free = errors > 0
+            squares[name] += list(np.square((getattr(found, name)[order] - truth)[free] / errors[free]))
+    # 40 independent weights in A: a mean square is 1 ± 0.22
+    assert 0.4 < np.mean(squares["A"]) < 1.7
+    assert 0.7 < np.mean(squares["V"]) < 1.4
+
+
 def test_one_head_is_one_to_the_bic():
     task = scb.Task.random(4, 100, 2, seed=4)
     found = scb.recover(scb.sample(task, 10_000, seed=0), heads="auto")

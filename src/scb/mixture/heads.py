@@ -191,11 +191,60 @@ def _samples(
     return tokens, labels, where
 
 
+def _standard_errors(batch: Batch, fit: _Fit) -> tuple[Array, Array]:
+    """Standard errors of P (H, N, N) and of the weights (r,), from the outer products of the
+    samples' scores; NaN where the data leave a direction open, as they may leave a head's size.
+    """
+    N = fit.P.shape[1]
+    size = fit.P.size
+    J = np.zeros((size + len(fit.pairs), size + len(fit.pairs)))
+    tokens, labels, where = _samples(batch, fit.pairs)
+    for k, mine in where.items():
+        own = fit.owners[mine]
+        chances = fit.P[own, labels[k][:, None], tokens[k]]  # (n_k, s)
+        whole = chances @ fit.weights[mine]
+        scores = np.zeros((len(whole), len(J)))
+        samples = np.arange(len(whole))
+        for j in range(len(own)):
+            cell = (own[j] * N + labels[k]) * N + tokens[k][:, j]
+            np.add.at(scores, (samples, cell), fit.weights[mine][j] / whole)
+        scores[:, size + np.flatnonzero(mine)] = chances / whole[:, None]
+        J += scores.T @ scores
+    Z = _free_directions(fit)
+    values, axes = np.linalg.eigh(Z.T @ J @ Z)
+    if not len(values) or values[0] < 1e-9 * values[-1]:
+        return np.full_like(fit.P, np.nan), np.full(len(fit.pairs), np.nan)
+    errors = np.sqrt((np.square(Z @ axes) / values).sum(axis=1))
+    return errors[:size].reshape(fit.P.shape), errors[size:]
+
+
+def _free_directions(fit: _Fit) -> Array:
+    """Orthonormal columns along which parameters may move: the sums of P's columns and of the
+    weights of each last token stay, and so do entries at 0.
+    """
+    index = np.arange(fit.P.size).reshape(fit.P.shape)
+    groups = [index[h, :, m][fit.P[h, :, m] > 1e-6] for h, m in np.ndindex(fit.P.shape[::2])]
+    last = fit.pairs[:, 0]
+    groups += [fit.P.size + np.flatnonzero(last == k) for k in np.unique(last)]
+    columns = []
+    for group in groups:
+        # A basis of the vectors that sum to 0
+        basis = np.linalg.svd(np.ones((1, len(group))))[2][1:].T
+        block = np.zeros((fit.P.size + len(last), basis.shape[1]))
+        block[group] = basis
+        columns.append(block)
+    return np.hstack(columns)
+
+
 def _recovery(batch: Batch, data: Data, fit: _Fit) -> Recovery:
     """The fit as dense arrays."""
     H, N, _ = fit.P.shape
     A = np.zeros((H, data.T, N))
-    A[fit.owners, fit.pairs[:, 1], fit.pairs[:, 0]] = fit.weights
+    at = fit.owners, fit.pairs[:, 1], fit.pairs[:, 0]
+    A[at] = fit.weights
+    P_errors, weight_errors = _standard_errors(batch, fit)
+    A_errors = np.zeros_like(A)
+    A_errors[at] = weight_errors
     mine = [fit.pairs[:, 0] == k for k in range(N)]
     without = np.array([not one.any() for one in mine])
     A[:, :, without] = 1 / (H * data.T)
@@ -204,7 +253,7 @@ def _recovery(batch: Batch, data: Data, fit: _Fit) -> Recovery:
         V=fit.P if H > 1 else fit.P[0],
         A=A if H > 1 else np.asfortranarray(A[0]),
         support=[np.sort(fit.pairs[one, 1]) for one in mine],
-        stderr=StandardErrors(np.full_like(fit.P, np.nan), np.full_like(A, np.nan)),
+        stderr=StandardErrors(*(x if H > 1 else x[0] for x in (P_errors, A_errors))),
         n_samples=data.n,
         loglik=fit.path[-1],
         gap=np.nan,

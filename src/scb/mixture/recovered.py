@@ -214,7 +214,8 @@ class Recovery:
         """What stands behind a weight: its standard error, or with several heads, whose it is."""
         if self.A.ndim == 2:
             return f" ± {self.stderr.A[t, k]:.3f}"
-        return f" (head {', '.join(map(str, np.flatnonzero(self.A[:, t, k])))})"
+        owner = int(self.A[:, t, k].argmax())
+        return f" ± {self.stderr.A[owner, t, k]:.3f} (head {owner})"
 
     def _sizes(self) -> str:
         T, N = self.A.shape[-2:]

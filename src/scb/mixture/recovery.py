@@ -59,8 +59,7 @@ def recover(
         which does not depend on this.
     heads : int or "auto", optional
         The number of heads of the task, or "auto" for the number with the least BIC. The data must
-        be a ``Batch``, and the tokens of its contexts independent. Standard errors are not computed
-        then. By default there is one head.
+        be a ``Batch``, and the tokens of its contexts independent. By default there is one head.
 
     Returns
     -------
