@@ -81,6 +81,14 @@ def test_tuned_learns_the_function_and_the_heads():
     assert [axis.get_title() for axis in run.plot().axes][-1] == "singular values"
 
 
+def test_spare_heads_die():
+    task = Task.random(3, 500, 2, seed=0, heads=2)
+    run = scb.train(task, scb.recipes.tuned(task, heads=3), seed=0, every=500)
+    assert run.verdict == "learned"
+    assert run.V.shape == (3, 3, 3)
+    assert run.history["sigma_3"][-1] < 1e-6
+
+
 def test_equal_heads_stay_at_the_saddle_and_the_verdict_says_so():
     task = Task.random(3, 200, 2, seed=0, heads=2)
     recipe = scb.recipes.sgd(task, start="equal", resolve_sign=False, steps=(400, 100), eta=0.05, projector="mu")

@@ -86,6 +86,21 @@ def rotate_heads(V: Array, A: Array, mu: Array | None = None) -> tuple[Array, Ar
     return new_V[order], project(new_A[order])
 
 
+def fewer_heads(V: Array, A: Array, mu: Array, heads: int) -> tuple[Array, Array]:
+    """The heads (G, N, N) and (G, T, N), of a given number, whose function is nearest to that of
+    more heads; the columns of A are not projected.
+    """
+    H, T, N = A.shape
+    if heads >= H:
+        return V, A
+    Q_left, R_left = np.linalg.qr(left_factor(A, mu))
+    Q_right, R_right = np.linalg.qr(right_factor(V, mu))
+    U, values, W = np.linalg.svd(R_left @ R_right.T)
+    left = (Q_left @ U[:, :heads] * np.sqrt(values[:heads])).T.reshape(heads, T, N)
+    right = (Q_right @ W[:heads].T * np.sqrt(values[:heads])).T.reshape(heads, N, N)
+    return right / np.sqrt(mu) + mu[:, None], left / np.sqrt(mu)
+
+
 class HeadMatch(NamedTuple):
     """The heads of a model, each beside the true head that it matches.
 

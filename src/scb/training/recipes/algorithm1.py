@@ -153,9 +153,9 @@ def paper(
         steps = (0, steps[1], steps[2])
         resolve_sign = False
         threshold = None
-    sign = (sign_or_gauge(H),) if resolve_sign else ()
+    sign = (sign_or_gauge(k, H),) if resolve_sign else ()
     rounding = sign if threshold is None else (*sign, ThresholdProject(threshold))
-    normalize = normalising(H, task.weight_threshold if normalize_at is None else normalize_at)
+    normalize = normalising(k, H, task.weight_threshold if normalize_at is None else normalize_at)
     stop_1, stop_2 = (None if level is None else reached(k, H, level) for level in signal)
     common: dict[str, Any] = {"batch_size": batch_size, "projector": projector}
     stages = (
@@ -259,9 +259,9 @@ def tuned(
     H = head_count(task, heads)
     first, second, third = (ceil(steps * slowness(k, task.heads)) for steps in plan.steps)
     stop_1, stop_2 = (reached(k, H, goal) for goal in plan.goals)
-    rounding = (sign_or_gauge(H), ThresholdProject())
+    rounding = (sign_or_gauge(k, H), ThresholdProject())
     stage = partial(k.stage, projector=projector)
-    normalize = normalising(H, task.weight_threshold)
+    normalize = normalising(k, H, task.weight_threshold)
     lam_2 = plan.lam if lam is None else lam
     stages = (
         stage("1", first, eta, batch_size=B1, stop=stop_1),
