@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scb.arrays import Array
+from scb.geometry.heads import per_head
 from scb.inputs import InputError
 
 if TYPE_CHECKING:
@@ -30,6 +31,11 @@ def token_mass(A: Array, batch: "Batch", chunk: int = _CHUNK) -> Array:
             -1, N
         )
     return mass
+
+
+def head_masses(A: Array, batch: "Batch") -> Array:
+    """(n, H·N): ``token_mass`` of each head, side by side."""
+    return np.hstack([token_mass(one, batch) for one in per_head(A)])
 
 
 def scatter_scores(U: Array, batch: "Batch", T: int, chunk: int = _CHUNK) -> Array:

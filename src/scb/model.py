@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scb.arrays import Array
-from scb.contexts import scatter_scores, token_mass
+from scb.contexts import head_masses, scatter_scores
 from scb.geometry.heads import apart, per_head, side_by_side
 from scb.inputs import InputError, real_array
 
@@ -103,7 +103,7 @@ class OneLayerTransformer(ABC):
             The predictions, one row per sample. Rows sum to 1 if the columns of V and of the
             attention do.
         """
-        return _mass(self.attention, batch) @ side_by_side(self.V).T
+        return head_masses(self.attention, batch) @ side_by_side(self.V).T
 
     def loss(self, batch: "Batch") -> float:
         """Compute the paper's loss, the mean of ½‖e_o − F‖² over a batch.
@@ -167,8 +167,7 @@ class OneLayerTransformer(ABC):
 class LinearTransformer(OneLayerTransformer):
     """The linear transformer F(x, k) = V·X·A[:, k], whose attention weights A are free parameters.
 
-    It predicts the label of a context x and last token k. Column t of X is the one-hot vector of
-    token x_t. With several heads, F(x, k) = Σ_h V_h·X·A_h[:, k].
+    Column t of X is the one-hot of token x_t. With several heads, F = Σ_h V_h·X·A_h[:, k].
 
     Parameters
     ----------
@@ -301,9 +300,8 @@ def batch_gradient(V: Array, A: Array, batch: "Batch") -> Gradient:
 
     Parameters
     ----------
-    V, A, batch : (N, N) array, (T, N) array and Batch
-        The value matrix, the attention, and the samples. With several heads V is (H, N, N) and A
-        is (H, T, N).
+    V, A, batch : (N, N) array, (T, N) array and Batch; (H, N, N) and (H, T, N) with several heads
+        The value matrix, the attention, and the samples.
 
     Returns
     -------
@@ -317,18 +315,13 @@ def batch_gradient(V: Array, A: Array, batch: "Batch") -> Gradient:
     >>> bool(abs(g.V).max() < 0.01)  # the task itself is the minimum of the expected loss
     True
     """
-    mass = _mass(A, batch)  # (n, H·N)
+    mass = head_masses(A, batch)  # (n, H·N)
     r = _residual(mass @ side_by_side(V).T, batch)  # (n, N)
     n = len(batch)
     loss = float(0.5 * np.square(r).sum() / n)
     gV = apart(r.T @ mass / n, len(per_head(V)))
     gA = [scatter_scores(r @ one, batch, A.shape[-2]) / n for one in per_head(V)]
     return Gradient(loss, V=gV, A=gA[0] if A.ndim == 2 else np.stack(gA), samples=n)
-
-
-def _mass(A: Array, batch: "Batch") -> Array:
-    """(n, H·N): the attention of each head that falls on each token, row by row."""
-    return np.hstack([token_mass(one, batch) for one in per_head(A)])
 
 
 def _residual(F: Array, batch: "Batch") -> Array:

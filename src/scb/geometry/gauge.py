@@ -23,7 +23,7 @@ from scb.inputs import InputError, real_array
 if TYPE_CHECKING:
     from scb.task import Task
 
-# Chosen starts of ``_lines``, and rounds of each at most
+# Chosen starts of ``lines_through``, and rounds of each at most
 _STARTS = 20
 _ROUNDS = 100
 
@@ -74,7 +74,7 @@ def rotate_heads(V: Array, A: Array, mu: Array | None = None) -> tuple[Array, Ar
     sizes = np.linalg.svd(rows[there], compute_uv=False)
     if len(sizes) < H or sizes[-1] < 1e-6 * sizes[0]:
         return V, A
-    D = _lines(rows[there])  # (H, H), a line in each column
+    D = lines_through(rows[there])  # (H, H), a line in each column
     left = np.linalg.solve(D, rows.T)  # (H, T·N)
     right = basis @ D
     new_A = left.reshape(H, T, N) / np.sqrt(mu)
@@ -84,6 +84,21 @@ def rotate_heads(V: Array, A: Array, mu: Array | None = None) -> tuple[Array, Ar
     new_A = new_A * scale[:, None, None]
     order = np.argsort(-np.linalg.norm(left, axis=1))
     return new_V[order], project(new_A[order])
+
+
+def fewer_heads(V: Array, A: Array, mu: Array, heads: int) -> tuple[Array, Array]:
+    """The heads (G, N, N) and (G, T, N), of a given number, whose function is nearest to that of
+    more heads; the columns of A are not projected.
+    """
+    H, T, N = A.shape
+    if heads >= H:
+        return V, A
+    Q_left, R_left = np.linalg.qr(left_factor(A, mu))
+    Q_right, R_right = np.linalg.qr(right_factor(V, mu))
+    U, values, W = np.linalg.svd(R_left @ R_right.T)
+    left = (Q_left @ U[:, :heads] * np.sqrt(values[:heads])).T.reshape(heads, T, N)
+    right = (Q_right @ W[:heads].T * np.sqrt(values[:heads])).T.reshape(heads, N, N)
+    return right / np.sqrt(mu) + mu[:, None], left / np.sqrt(mu)
 
 
 class HeadMatch(NamedTuple):
@@ -184,7 +199,7 @@ def standing_rows(rows: Array, false_rows: float = 0.01) -> Array:
     """(T, N) flags: which rows (T, N, H) are too long to be noise.
 
     Most rows of a column are noise about a common value. In the basis in which it is white, its
-    squared length is about χ² with H degrees of freedom; on average ``false_rows`` of all rows pass.
+    squared length is about χ² with H degrees of freedom; ``false_rows`` of all rows pass on average.
     """
     T, N, H = rows.shape
     centred = rows - np.median(rows, axis=0)
@@ -201,7 +216,7 @@ def _kept_by(V: Array) -> Array:
     return right[-1] / right[-1].sum()
 
 
-def _lines(rows: Array) -> Array:
+def lines_through(rows: Array) -> Array:
     """(H, H): the unit vectors, in columns, of H lines through 0 near which the rows (n, H) lie.
 
     Lines minimise the sum of the rows' distances, not of their squares, so that positions which

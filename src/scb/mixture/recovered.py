@@ -257,7 +257,7 @@ class Recovery:
         nats = f"{self.loglik:.6g} nats ({self.loglik / self.n_samples:.5f} per sample)"
         lines = [self._sizes(), f"log-likelihood {nats}; certificate {self.gap:.1e} nats"]
         for k, positions in enumerate(self.support):
-            parts = [f"{t}: {self.A[t, k]:.3f} ± {self.stderr.A[t, k]:.3f}" for t in positions]
+            parts = [f"{t}: {self.A[..., t, k].sum():.3f}{self._of_heads(t, k)}" for t in positions]
             if self.incomplete[k] and positions.size:
                 # Half of P(χ² > ratio), one degree of freedom
                 p = math.erfc(math.sqrt(self.unexplained_ratio[k] / 2)) / 2
@@ -273,8 +273,15 @@ class Recovery:
             lines.append(f"tokens that never occur in a context: {', '.join(map(str, never))}")
         return "\n".join(lines)
 
+    def _of_heads(self, t: int, k: int) -> str:
+        """What stands behind a weight: its standard error, or with several heads, whose it is."""
+        if self.A.ndim == 2:
+            return f" ± {self.stderr.A[t, k]:.3f}"
+        owner = int(self.A[:, t, k].argmax())
+        return f" ± {self.stderr.A[owner, t, k]:.3f} (head {owner})"
+
     def _sizes(self) -> str:
-        T, N = self.A.shape
+        T, N = self.A.shape[-2:]
         samples = f"{self.n_samples:,} samples, N = {N} tokens, T = {T:,} positions"
         return f"{samples}; method: {self.method}"
 
@@ -282,9 +289,11 @@ class Recovery:
         return f"incomplete: {self.unexplained[k]:.3f} unexplained"
 
     def __repr__(self) -> str:
-        T, N = self.A.shape
+        *heads, T, N = self.A.shape
         size = sum(s.size for s in self.support)
-        return f"<Recovery: N = {N}, T = {T:,}, {size} positions from {self.n_samples:,} samples>"
+        said = "".join(f"{H} heads, " for H in heads)
+        sizes = f"{said}N = {N}, T = {T:,}"
+        return f"<Recovery: {sizes}, {size} positions from {self.n_samples:,} samples>"
 
     def __str__(self) -> str:
         return self.report()

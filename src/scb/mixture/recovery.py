@@ -9,6 +9,7 @@ from scb.inputs import InputError, number, one_of
 from scb.mixture.cross_fit import are_few
 from scb.mixture.data import Data
 from scb.mixture.fit import Estimate, fit_mixture
+from scb.mixture.heads import recover_heads
 from scb.mixture.model import Initial
 from scb.mixture.recovered import Recovery, StandardErrors
 from scb.mixture.rows import Support
@@ -16,6 +17,7 @@ from scb.mixture.samples_in import as_data
 from scb.mixture.spectral import spectral
 from scb.mixture.starts import from_scratch
 from scb.mixture.tuning import TUNING
+from scb.task.sampling import Batch
 
 _MOST_TOKENS = 4096
 
@@ -28,6 +30,7 @@ def recover(
     method: Literal["likelihood", "spectral"] = "likelihood",
     start: Literal["spectral", "scratch"] | None = None,
     false_positions: float = 0.05,
+    heads: int | Literal["auto"] | None = None,
 ) -> Recovery:
     """Estimate the transition matrix P and the sparse attention Q from data.
 
@@ -56,6 +59,9 @@ def recover(
         The expected number of positions without signal, among all N·T, that pass the threshold of
         the spectral method. The likelihood method has a stricter criterion for its final positions,
         which does not depend on this.
+    heads : int or "auto", optional
+        The number of heads of the task, or "auto" for the number with the least BIC. The data must
+        be a ``Batch``, and the tokens of its contexts independent. By default there is one head.
 
     Returns
     -------
@@ -88,6 +94,10 @@ def recover(
         raise InputError(
             f"N = {samples.N} tokens: recover takes at most {_MOST_TOKENS}, since P has N² entries"
         )
+    if heads is not None:
+        if not isinstance(data, Batch):
+            raise InputError("heads: several heads are recovered from a Batch of samples only")
+        return recover_heads(data, samples, heads)
     if method == "spectral":
         return _from_moments(samples, spectral(samples, false_positions))
     initial = []

@@ -9,18 +9,6 @@ from scb.arrays import Array
 from scb.inputs import InputError, integer, real_array, unmasked
 
 
-def checked_sizes(N: Any, T: Any, sparsity: Any) -> tuple[int, int, int]:
-    """The sizes of a random task as integers, if there can be such a task."""
-    N, T, sparsity = integer("N", N), integer("T", T), integer("sparsity", sparsity)
-    if not 2 <= N <= 1 << 16:
-        raise InputError(f"N = {N}: there must be at least 2 tokens, and at most 65,536")
-    if T < 1:
-        raise InputError(f"T = {T}: there must be at least 1 position")
-    if not 1 <= sparsity <= T:
-        raise InputError(f"sparsity = {sparsity}: it must lie between 1 and T = {T}")
-    return N, T, sparsity
-
-
 def slots(counts: NDArray[Any]) -> NDArray[np.intp]:
     """0 … counts[0] − 1, 0 … counts[1] − 1, …: where each entry stands in its column, if entries
     are sorted by column.

@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from scb.arrays import Array
 from scb.geometry import centred_square, mu_inner
 from scb.geometry.heads import product_singular_values, right_factor
-from scb.inputs import InputError, file_path, integer, number, one_of
+from scb.inputs import file_path, number, one_of
 from scb.model import LinearTransformer
 from scb.task import chains
 from scb.task.assumptions import Assumptions, check_assumptions
+from scb.task.drawing import checked_sizes, random_parts
 from scb.task.npz import reading_npz, write_npz
 from scb.task.seeds import Seed, generator
 from scb.task.sparse_columns import (
     attention_entries,
-    checked_sizes,
     distributions,
     pack,
     sparse_entries,
@@ -214,31 +214,9 @@ class Task:
         >>> scb.Task.random(N=3, T=40, sparsity=2, seed=0)
         Task(N=3, T=40, sparsity=2, K_P=0.483, K_Q=0.48)
         """
-        N, T, sparsity = checked_sizes(N, T, sparsity)
         one_of("ensemble", ensemble, ENSEMBLES)
-        rng = generator(seed)
-        heads = integer("heads", heads, low=1)
-        if heads > min((N - 1) ** 2, N * sparsity):
-            raise InputError(
-                f"heads = {heads}: with N = {N} and sparsity = {sparsity} there can be at most "
-                f"min((N − 1)², N·sparsity) = {min((N - 1) ** 2, N * sparsity)}"
-            )
-        P = chains.of_ensemble(ensemble, N, rng)
-        mu = None
-        if K_P is not None:
-            mu = chains.stationary(P)
-            P = chains.with_contrast(P, mu, number("K_P", K_P))
-        columns = [rng.choice(T, size=sparsity, replace=False) for _ in range(N)]
-        positions = np.stack(columns, axis=1)
-        weights = chains.near_uniform(rng, (sparsity, N))
-        if heads == 1:
-            return cls.sparse(P, positions, weights, T)
-        mu = chains.stationary(P) if mu is None else mu
-        others = [chains.another(ensemble, mu, rng) for _ in range(heads - 1)]
-        if K_P is not None:
-            others = [chains.with_contrast(other, mu, K_P) for other in others]
-        owners = rng.permutation(np.arange(N * sparsity) % heads).reshape(sparsity, N)
-        return cls.sparse(np.stack([P, *others]), positions, weights, T, owners)
+        sizes = checked_sizes(N, T, sparsity, heads)
+        return cls.sparse(*random_parts(sizes, generator(seed), ensemble, K_P))
 
     def related(self, overlap: float, seed: Seed = 0) -> "Task":
         """Draw a task with the same μ and Q, and a P̂ that mixes P with an independent matrix.

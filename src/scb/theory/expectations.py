@@ -39,7 +39,7 @@ def expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
 
     Returns
     -------
-    gV, gA : arrays with the shapes of V and A
+    gV, gA : (N, N) and (T, N) arrays, or (H, N, N) and (H, T, N) with several heads
 
     Examples
     --------
@@ -118,7 +118,7 @@ def expected_preconditioned_gradients(task: Task, V: Array, A: Array) -> tuple[A
     | E∇̂_V l = ‖A‖_μ² (V − μ1ᵀ) − ⟨Q, A⟩_μ (P − μ1ᵀ)
     | E∇̂_A l = (‖V‖_μ² − ‖μ‖²)(A − 11ᵀ/T) − (⟨V, P⟩_μ − ‖μ‖²)(Q − 11ᵀ/T)
 
-    With several heads, Ṽ_h = V_h − μ1ᵀ and the task's P̃_g, all columns of A sum to 1 over all heads
+    With several heads, Ṽ_h = V_h − μ1ᵀ and the task's P̃_g, columns of A sum to 1 over all heads
     together, and c removes the mean over all heads and positions:
 
     | E∇̂_{V_h} l = Σ_g ⟨A_h, A_g⟩_μ Ṽ_g − Σ_g ⟨A_h, Q_g⟩_μ P̃_g
@@ -133,7 +133,7 @@ def expected_preconditioned_gradients(task: Task, V: Array, A: Array) -> tuple[A
 
     Returns
     -------
-    gV, gA : arrays with the shapes of V and A
+    gV, gA : (N, N) and (T, N) arrays, or (H, N, N) and (H, T, N) with several heads
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Whether a run has learned the heads of its task, judged by held-out samples.
 
-With the error E = F − M of the function (``geometry.heads``) and its factors L and R of F = LRᵀ, the
+With the error E = F − M of the function (``geometry.heads``) and the factors of F = LRᵀ, the
 expected gradients are EᵀL and ER. They show all of E that can be reached by moving A or V alone.
 What they cannot show is a part of M that no head has begun to learn, as at the saddle of equal
 heads: there a singular value of F is missing, and the learner knows those of M, as Algorithm 1
@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.arrays import Array
+from scb.geometry import rotate_heads
 from scb.geometry.columns import column_sums
-from scb.geometry.gauge import standing_rows
+from scb.geometry.gauge import fewer_heads, standing_rows
 from scb.geometry.heads import left_factor, product_singular_values, right_factor
 from scb.theory.gaussian import noise_quantile, residual_variance
 from scb.training.sources import GradientSource
@@ -75,7 +76,9 @@ class HeadsHeldOut:
         steps_V = [left_factor(precondition_V(g.V, mu, "mu"), mu) for g in gradients]
         steps_A = [left_factor(precondition_A(g.A, mu), mu) for g in gradients]
         there = _seen(left @ np.linalg.qr(right, mode="r").T, steps_A[0], A.shape)
-        hidden = self._hidden(V, A, mu, there)
+        # Columns sum to 1 over the true heads, so that what they lack shows in the sparse gauge
+        few = fewer_heads(V, A, mu, len(self.singular_values))
+        hidden = self._hidden(*rotate_heads(*few, mu), mu, there)
         steps_A = [np.where(there[:, None], step, 0.0) for step in steps_A]
         function = _whole(self._moved(steps_V, left, 0.5), self._moved(steps_A, right, 0.5), hidden)
         heads = [

@@ -15,9 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from scb.arrays import Array
-from scb.geometry import rotate_heads, threshold_normalize, threshold_project
+from scb.geometry import (
+    project,
+    rotate_heads,
+    threshold_normalize,
+    threshold_project,
+    trivial_V,
+)
 from scb.geometry.columns import places
-from scb.geometry.gauge import standing_rows
+from scb.geometry.gauge import fewer_heads, standing_rows
 from scb.geometry.heads import (
     left_factor,
     product_singular_values,
@@ -192,6 +198,12 @@ class SignalAbove:
 class RotateHeads:
     """Turn heads into those in which every position belongs to one head.
 
+    Attributes
+    ----------
+    heads : int, optional
+        The number of heads that matter, by default all. Spare heads are set to V = μ1ᵀ and A = 0,
+        and the others to the nearest function without them.
+
     Examples
     --------
     >>> import scb
@@ -202,10 +214,17 @@ class RotateHeads:
     array([1., 1.])
     """
 
+    heads: int | None = None
+
     def __call__(self, V: Array, A: Array, mu: Array) -> tuple[Array, Array]:
         """Return the heads in the sparse gauge, as ``scb.rotate_heads`` does."""
-        new_V, new_A = rotate_heads(V, A, mu)
-        return new_V, stacked_columns(new_A)
+        main = len(V) if self.heads is None else self.heads
+        rotated_V, rotated_A = rotate_heads(*fewer_heads(V, A, mu, main), mu)
+        new_V = np.repeat(trivial_V(mu)[None], len(V), axis=0)
+        new_A = np.zeros(A.shape)
+        new_V[:main] = rotated_V
+        new_A[:main] = rotated_A
+        return new_V, stacked_columns(project(new_A))
 
 
 @dataclass(frozen=True)

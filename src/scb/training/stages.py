@@ -9,6 +9,7 @@ import numpy as np
 from scb.arrays import Array
 from scb.extensions import Registry
 from scb.geometry import Projector, centred_square, project, projector_row
+from scb.geometry.heads import per_head
 from scb.inputs import integer, number, one_of
 from scb.theory.gaussian import residual_variance
 from scb.training.answers import functions, stopped
@@ -272,7 +273,8 @@ def proximal_step(
     >>> step = scb.training.stages.proximal_step
     >>> V, A = step(task.P, task.Q, g.V, g.A, task.mu, stage)
     """
-    lam = stage.levels(centred_square(V, mu), mu)  # of the V before the step
+    # Of the V before the step; with several heads, the largest
+    lam = stage.levels(max(centred_square(one, mu) for one in per_head(V)), mu)
     if stage.eta_V:
         V = V - stage.eta_V * precondition_V(gV, mu, stage.projector)
     if stage.eta_A:

@@ -266,8 +266,8 @@ def mini_batch_gradient(
     offset: Array,
     gA: Array,
 ) -> tuple[float, Array]:
-    """Summed loss and gradient in V (N, H·N) of a mini-batch drawn from the stream ``key``, at V and
-    A = raw + offset.
+    """Summed loss and gradient in V (N, H·N) of a mini-batch drawn from the stream ``key``, at V
+    and A = raw + offset.
 
     The summed gradient in A is added to gA (H·T, N), of which only the columns of last tokens are
     touched. The result does not depend on the number of threads. Twin: ``mini_batch_gradient``.

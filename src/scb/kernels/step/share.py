@@ -152,6 +152,15 @@ def _update_in_place(k, step, hyper, columns, tokens, scores, g):
 
 
 @compiled(inline=True)
+def _accumulate(tokens, scores, N, g):
+    """Add the scores of all heads to the gradient g (H·T,) of a column."""
+    T = tokens.shape[1]
+    for head in range(g.size // T):
+        # Not the literal 0, which would be another type.
+        add_scores(tokens, scores, head * N, np.int64(0), g[head * T : (head + 1) * T])
+
+
+@compiled(inline=True)
 def take_share(share, step, batch, sampler, hyper, V, columns, memory):
     """Draw and differentiate one share of a mini-batch, and update the columns that need no
     accumulator.
@@ -200,10 +209,6 @@ def take_share(share, step, batch, sampler, hyper, V, columns, memory):
                 g = memory.accumulators[batch.accumulator[segment]]
                 if i == batch.segments[segment]:
                     _clear(g)
-                T = tokens.shape[1]
-                for head in range(g.size // T):
-                    # Not the literal 0, which would be another type.
-                    part = g[head * T : (head + 1) * T]
-                    add_scores(tokens, scores, head * columns.raw.shape[1], np.int64(0), part)
+                _accumulate(tokens, scores, columns.raw.shape[1], g)
     memory.losses[place] = loss
     memory.largest[place] = largest

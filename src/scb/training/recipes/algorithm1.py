@@ -73,7 +73,7 @@ def paper(
     signal: tuple[float | None, float | None] = (None, None),
     known: bool = True,
     seed: Seed = 0,
-    start: Literal["uniform", "spectral", "random", "equal"] | None = None,
+    start: Literal["uniform", "spectral", "equal"] = "uniform",
     start_samples: int = 4000,
     heads: int | None = None,
 ) -> Recipe:
@@ -112,11 +112,11 @@ def paper(
         samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness of these samples and of those for the spectral start.
-    start : {"uniform", "spectral", "random", "equal"}, optional
-        The initial point. "uniform", the default with one head, is the paper's. "spectral" replaces
-        Stage 1 by a spectral estimate from samples; there is then no sign to resolve and no
-        thresholding before Stage 2. Several heads start at uniform attention and a small random V
-        in each ("random", the default), or all alike, where they stay ("equal").
+    start : {"uniform", "spectral", "equal"}, default "uniform"
+        The initial point. "uniform" is the paper's; several heads have a small random V in each,
+        drawn with ``seed``. "spectral" replaces Stage 1 by a spectral estimate from samples, for
+        one head; there is then no sign to resolve and no thresholding before Stage 2. With "equal",
+        several heads start alike, and stay alike.
     start_samples : int, default 4000
         The number of samples for the spectral start. The number that suffices grows only as log T.
     heads : int, optional
@@ -142,13 +142,10 @@ def paper(
     (64000, 1.0)
     """
     H = head_count(task, heads)
-    if start is None:
-        start = "uniform" if H == 1 else "random"
-    one_of("start", start, ("uniform", "spectral") if H == 1 else ("random", "equal"))
+    one_of("start", start, ("uniform", "spectral") if H == 1 else ("uniform", "equal"))
     k = Knowledge.from_task(task, known, seed)
-    point: GivenStart | UniformAttention = first_point(
-        k, task.T, H, "random" if H == 1 else start, seed
-    )
+    heads_start = "equal" if start == "equal" else "random"
+    point: GivenStart | UniformAttention = first_point(k, task.T, H, heads_start, seed)
     samples = k.samples
     if start == "spectral":
         point = spectral_start(task, k.mu, start_samples, seed)
@@ -156,9 +153,9 @@ def paper(
         steps = (0, steps[1], steps[2])
         resolve_sign = False
         threshold = None
-    sign = (sign_or_gauge(H),) if resolve_sign else ()
+    sign = (sign_or_gauge(k, H),) if resolve_sign else ()
     rounding = sign if threshold is None else (*sign, ThresholdProject(threshold))
-    normalize = normalising(H, task.weight_threshold if normalize_at is None else normalize_at)
+    normalize = normalising(k, H, task.weight_threshold if normalize_at is None else normalize_at)
     stop_1, stop_2 = (None if level is None else reached(k, H, level) for level in signal)
     common: dict[str, Any] = {"batch_size": batch_size, "projector": projector}
     stages = (
@@ -262,9 +259,9 @@ def tuned(
     H = head_count(task, heads)
     first, second, third = (ceil(steps * slowness(k, task.heads)) for steps in plan.steps)
     stop_1, stop_2 = (reached(k, H, goal) for goal in plan.goals)
-    rounding = (sign_or_gauge(H), ThresholdProject())
+    rounding = (sign_or_gauge(k, H), ThresholdProject())
     stage = partial(k.stage, projector=projector)
-    normalize = normalising(H, task.weight_threshold)
+    normalize = normalising(k, H, task.weight_threshold)
     lam_2 = plan.lam if lam is None else lam
     stages = (
         stage("1", first, eta, batch_size=B1, stop=stop_1),

@@ -92,7 +92,7 @@ def sgd(
     if rule is None:
         rule = "proximal" if preconditioned else "vanilla"
     H = head_count(task, heads)
-    sign = (sign_or_gauge(H),) if resolve_sign else ()
+    sign = (sign_or_gauge(k, H),) if resolve_sign else ()
     stage = partial(k.stage, batch_size=batch_size, rule=rule, projector=projector)
     stages = (
         stage("1", steps[0], eta[0]),

@@ -41,9 +41,9 @@ def first_point(k: Knowledge, T: int, heads: int, start: str, seed: Seed) -> Uni
     return random_start(k.mu, T, heads, seed, size=0.01 if start == "random" else 0.0)
 
 
-def sign_or_gauge(heads: int) -> Rounding:
+def sign_or_gauge(k: Knowledge, heads: int) -> Rounding:
     """Resolve what the function leaves open: the sign of one head, the gauge of several."""
-    return ResolveSign() if heads == 1 else RotateHeads()
+    return ResolveSign() if heads == 1 else RotateHeads(len(k.singular_values))
 
 
 def reached(k: Knowledge, heads: int, level: float) -> Stop:
@@ -53,7 +53,7 @@ def reached(k: Knowledge, heads: int, level: float) -> Stop:
     return SingularValuesAbove(tuple(level * value for value in k.singular_values))
 
 
-def normalising(heads: int, threshold: float) -> tuple[Rounding, ...]:
+def normalising(k: Knowledge, heads: int, threshold: float) -> tuple[Rounding, ...]:
     """Keep what reaches the threshold, with columns that sum to 1.
 
     The columns of one head are divided by their sums. With several, V_h holds the size of A_h, and
@@ -61,9 +61,9 @@ def normalising(heads: int, threshold: float) -> tuple[Rounding, ...]:
     """
     if heads == 1:
         return (ThresholdNormalize(threshold),)
-    return RotateHeads(), ThresholdProject(threshold)
+    return sign_or_gauge(k, heads), ThresholdProject(threshold)
 
 
 def slowness(k: Knowledge, heads: int) -> float:
-    """How many times longer the last singular value takes than the first, σ_1/σ_H; 1 for one head."""
+    """How many times longer the last singular value takes than the first: σ_1/σ_H."""
     return k.singular_values[0] / k.singular_values[-1] if heads > 1 else 1.0

@@ -9,10 +9,10 @@ from scb.inputs import InputError, real_array, typed
 from scb.task import Seed, Task
 from scb.theory.gaussian import residual_variance
 from scb.training.head_verdict import HeadsHeldOut
-from scb.training.recipes.heads import normalising
+from scb.training.recipes.heads import normalising, sign_or_gauge
 from scb.training.recipes.knowledge import Knowledge
 from scb.training.recipes.recipe import Recipe
-from scb.training.roundings import RotateHeads, ThresholdProject
+from scb.training.roundings import ThresholdProject
 from scb.training.schedules import MeasuredNoise
 from scb.training.stages import Stage
 from scb.training.starts import UniformAttention
@@ -113,9 +113,8 @@ def transfer(
     on_V = partial(Stage, eta_V=eta / square_Q, projector=projector)
     # If most positions of a column matter, its other entries do not tell what is noise.
     rounding = (ThresholdProject(),) if 4 * task.sparsity <= task.T else ()
-    if task.heads > 1:
-        rounding = (RotateHeads(), *rounding)
-    normalize = normalising(task.heads, task.weight_threshold)
+    rounding = rounding if task.heads == 1 else (sign_or_gauge(k, task.heads), *rounding)
+    normalize = normalising(k, task.heads, task.weight_threshold)
     second = {"lam": MeasuredNoise(multiple), "centred": True, "enter": rounding}
     stages = (
         on_A("first", 1, batch_size=B1),
@@ -125,11 +124,9 @@ def transfer(
     )
     trivial = trivial_V(k.mu)
     start = UniformAttention(trivial + theta * keep_mu(V_hat - trivial, k.mu, "mu"), task.T)
-    check = (
-        HeldOut.sized(k.mu, k.K_P, task.sparsity)
-        if task.heads == 1
-        else HeadsHeldOut.sized(k.mu, task.singular_values, task.sparsity)
-    )
+    check: HeldOut | HeadsHeldOut = HeldOut.sized(k.mu, k.K_P, task.sparsity)
+    if task.heads > 1:
+        check = HeadsHeldOut.sized(k.mu, task.singular_values, task.sparsity)
     return Recipe("transfer", start, k.mu, stages=stages, samples=k.samples, check=check)
 
 
