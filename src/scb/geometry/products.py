@@ -83,8 +83,8 @@ def centred_square(V: Array, mu: Array) -> float:
 
     Parameters
     ----------
-    V : (N, N) array
-        A matrix with one column per token.
+    V : (N, N) array, or (H, N, N) with several heads
+        A matrix with one column per token. With several heads it is the sum over them.
     mu : (N,) array
         The stationary distribution.
 
@@ -101,6 +101,7 @@ def centred_square(V: Array, mu: Array) -> float:
     True
     """
     U = V - mu[:, None]
+    U = U.reshape(-1, len(mu))
     return mu_inner(U, U, mu)
 
 

@@ -250,9 +250,10 @@ def _standing_out(A: Array) -> tuple[Array, NDArray[np.bool_]]:
 
 
 def distance(one: Array, two: Array, mu: Array, dimensions: int) -> Distance:
-    """Estimate ‖x‖_μ from two independent estimates (·, N) of x, given the dimension of their
+    """Estimate ‖x‖_μ from two independent estimates (…, N) of x, given the dimension of their
     noise.
     """
+    one, two = (x.reshape(-1, x.shape[-1]) for x in (one, two))
     square = mu_inner(one, two, mu)
     noise = mu_norm(one - two, mu) / np.sqrt(2)
     value = root(square)
