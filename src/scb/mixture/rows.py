@@ -181,6 +181,11 @@ class RowTable:
         columns, last, label, weight = self.samples
         return RowTable(columns[at], last[at], label[at], weight[at], background=background)
 
+    @classmethod
+    def joined(cls, tables: "Sequence[RowTable]") -> "RowTable":
+        """The rows of several tables in one, one after the other."""
+        return cls(*(np.concatenate(x) for x in zip(*(t.samples for t in tables), strict=True)))
+
     def of_states(self, states: Flags) -> "RowTable":
         """The rows of some states (K,)."""
         return self.some(np.flatnonzero(states[self.last]))
