@@ -184,7 +184,10 @@ class RowTable:
     @classmethod
     def joined(cls, tables: "Sequence[RowTable]") -> "RowTable":
         """The rows of several tables in one, one after the other."""
-        return cls(*(np.concatenate(x) for x in zip(*(t.samples for t in tables), strict=True)))
+        columns, last, label, weight = (
+            np.concatenate(x) for x in zip(*(table.samples for table in tables), strict=True)
+        )
+        return cls(columns, last, label, weight)
 
     def of_states(self, states: Flags) -> "RowTable":
         """The rows of some states (K,)."""
