@@ -167,4 +167,4 @@ def wilson(right: int, of: int) -> str:
     middle = p + z * z / (2 * of)
     half = z * math.sqrt(p * (1 - p) / of + z * z / (4 * of * of))
     scale = 1 + z * z / of
-    return f"{100 * (middle - half) / scale:.1f} to {percent((middle + half) / scale)}"
+    return f"{max(0.0, 100 * (middle - half) / scale):.1f} to {percent((middle + half) / scale)}"

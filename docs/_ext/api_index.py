@@ -124,7 +124,10 @@ COMMANDS = (  # what the commands are made of
     "scb.training.verdict.by_truth",
     "scb.training.warm_up.compile_kernels",
 )
-WITHIN = ("scb.mixture.recovered.StandardErrors",)  # a part of what is returned, with parts of its own
+WITHIN = (
+    "scb.mixture.recovered.StandardErrors",
+    "scb.mixture.recovered.Intervals",
+)  # parts of what is returned, with parts of their own
 
 
 def api_groups() -> dict[str, list[str]]:

@@ -155,7 +155,10 @@ class Data:
         return everywhere if self.independent else everywhere - self.total(Partition.missing)
 
     def rows(self, slots: Slots) -> Rows:
-        """The samples at these slots; equal ones are counted as one row if that makes far fewer."""
+        """The samples at these slots; equal ones are counted as one row if that makes far fewer.
+
+        Where they are few for the size of P, rows come here: that is less than a few sums.
+        """
         most = slots.codes(self.N)
         worthwhile = not self.own_background and most <= min(TUNING.table_rows, 4 * self.n)
         if not worthwhile and not self.own_background:
@@ -166,6 +169,9 @@ class Data:
             Partition.rows, zip(self.partitions, strict=True), self.shape, slots, worthwhile
         )
         if not worthwhile:
+            few = len(held) > 1 and self.n < TUNING.few_samples * self.N**2
+            if few and not self.own_background:
+                return Rows(self.executor, held, RowTable.joined(self.executor.results(held)))
             return Rows(self.executor, held, None)
         if len(held) == 1 and isinstance(held[0], RowTable):
             return Rows(self.executor, held, held[0])

@@ -1,7 +1,7 @@
 """What ``recover`` returns: estimates of P and Q with their uncertainty, as text and as HTML."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -82,6 +82,9 @@ class Intervals:
 
     def __getitem__(self, k: int) -> Array:
         return self.A[k]
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter(self.A)
 
 
 @dataclass(frozen=True, repr=False)

@@ -181,6 +181,14 @@ class RowTable:
         columns, last, label, weight = self.samples
         return RowTable(columns[at], last[at], label[at], weight[at], background=background)
 
+    @classmethod
+    def joined(cls, tables: "Sequence[RowTable]") -> "RowTable":
+        """The rows of several tables in one, one after the other."""
+        columns, last, label, weight = (
+            np.concatenate(x) for x in zip(*(table.samples for table in tables), strict=True)
+        )
+        return cls(columns, last, label, weight)
+
     def of_states(self, states: Flags) -> "RowTable":
         """The rows of some states (K,)."""
         return self.some(np.flatnonzero(states[self.last]))

@@ -265,6 +265,9 @@ class Inverse(NamedTuple):
     >>> inverse = scb.theory.information.fisher_information(task).inverse()
     >>> inverse.cov.shape  # one free weight in each column
     (3, 3)
+    >>> in_P, in_q = inverse.solve(task.P, task.weights.T)
+    >>> in_P.shape, in_q.shape
+    ((3, 3), (3, 2))
     """
 
     rows: Array
