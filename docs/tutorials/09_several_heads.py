@@ -27,9 +27,13 @@ print(task.check())
 # Without noise and rounding, the singular values of what the heads compute rise one after another. Heads that start alike never
 # learn the second one: they stay alike.
 recipe = scb.recipes.sgd(task, eta=0.02, steps=(600, 400), resolve_sign=False, projector="mu")
-equal = scb.recipes.sgd(task, eta=0.02, steps=(600, 400), resolve_sign=False, projector="mu", start="equal")
+equal = scb.recipes.sgd(
+    task, eta=0.02, steps=(600, 400), resolve_sign=False, projector="mu", start="equal"
+)
 figure, axes = plt.subplots(1, 2, figsize=(8, 3), sharey=True)
-for ax, chosen, title in zip(axes, (recipe, equal), ("a random start", "equal heads"), strict=True):
+for ax, chosen, title in zip(
+    axes, (recipe, equal), ("a random start", "equal heads"), strict=True
+):
     run = scb.train(task, chosen, source=Population(task), judge=False)
     for i, value in enumerate(task.singular_values, 1):
         (line,) = ax.plot(run.history["step"], run.history[f"sigma_{i}"], label=f"σ_{i}")
@@ -55,4 +59,7 @@ run = scb.train(task, scb.recipes.tuned(task), seed=0)
 print(run.summary())
 fit = scb.recover(scb.sample(task, 10_000, seed=1), heads="auto")
 print(fit.report())
-print("largest error of a P:", np.round(scb.metrics.match_heads(fit.V, fit.A, task).dist_V.max(), 3))
+print(
+    "largest error of a P:",
+    np.round(scb.metrics.match_heads(fit.V, fit.A, task).dist_V.max(), 3),
+)
