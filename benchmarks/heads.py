@@ -56,9 +56,16 @@ def trained(task: scb.Task, recipe: scb.Recipe, seed: int) -> dict[str, Any]:
     begin = time.perf_counter()
     run = scb.train(task, recipe, seed=seed, every=1000)
     match = scb.metrics.match_heads(run.V, run.A, task)
+    dist = function_distance((run.V, run.A), (task.P, task.Q), task.mu)
+    heads_right = bool(max(match.dist_V.max(), match.dist_A.max()) <= 0.1)
+    learned = run.verdict == "learned"
     return {
         "verdict": run.verdict,
-        "dist": function_distance((run.V, run.A), (task.P, task.Q), task.mu),
+        "learned": learned,
+        "false_learned": learned and not (dist <= 0.05 and heads_right),
+        "heads_right": heads_right,
+        "sigma_2": float(run.history["sigma_2"][-1]),
+        "dist": dist,
         "dist_V": match.dist_V.max(),
         "dist_A": match.dist_A.max(),
         "overlap": match.overlap.min(),

@@ -233,7 +233,7 @@ def predicted_times(
     for step, values in enumerate(_grown(task, V, A, eta_V, eta_A, unit)):
         now = np.log(np.maximum(values, 1e-300) / goals)
         crossed = (now >= 0) & np.isinf(times)
-        part = np.where(before < 0, now / (now - before), 0.0)
+        part = np.where(now > before, now / np.maximum(now - before, 1e-300), 0.0)
         times[crossed] = unit * (step - part[crossed])
         before = now
         if np.isfinite(times).all() or step >= most:
