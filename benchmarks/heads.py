@@ -32,6 +32,7 @@ import numpy as np
 import scb
 from scb.geometry import function_distance
 from scb.geometry.heads import left_factor, product_singular_values, right_factor
+from scb.task import Ensemble
 from scb.theory.expectations import expected_preconditioned_gradients
 from scb.theory.heads import least_loss, predicted_course, predicted_times
 from scb.training.engine import Fused
@@ -40,7 +41,7 @@ from scb.training.starts import random_start
 ROOT = Path(__file__).parent
 
 
-def held_out_task(N: int, H: int, T: int, number: int, ensemble: str = "strong") -> scb.Task:
+def held_out_task(N: int, H: int, T: int, number: int, ensemble: Ensemble = "strong") -> scb.Task:
     """Task ``number`` of those whose singular values are at least a fifth of the first; seeds that nothing was tuned to."""
     seed = 70_000
     while True:
@@ -56,9 +57,16 @@ def trained(task: scb.Task, recipe: scb.Recipe, seed: int) -> dict[str, Any]:
     begin = time.perf_counter()
     run = scb.train(task, recipe, seed=seed, every=1000)
     match = scb.metrics.match_heads(run.V, run.A, task)
+    dist = function_distance((run.V, run.A), (task.P, task.Q), task.mu)
+    heads_right = bool(max(match.dist_V.max(), match.dist_A.max()) <= 0.1)
+    learned = run.verdict == "learned"
     return {
         "verdict": run.verdict,
-        "dist": function_distance((run.V, run.A), (task.P, task.Q), task.mu),
+        "learned": learned,
+        "false_learned": learned and not (dist <= 0.05 and heads_right),
+        "heads_right": heads_right,
+        "sigma_2": float(run.history["sigma_2"][-1]),
+        "dist": dist,
         "dist_V": match.dist_V.max(),
         "dist_A": match.dist_A.max(),
         "overlap": match.overlap.min(),
@@ -138,7 +146,7 @@ def job(part: str, N: int, H: int, T: int, number: int) -> dict[str, Any]:
     row: dict[str, Any] = {"part": part, "N": N, "H": H, "T": T, "number": number}
     if part == "kernel":
         return row | kernel(N, T)
-    ensemble = ("strong", "dirichlet")[number % 2] if part == "times" else "strong"
+    ensemble: Ensemble = "dirichlet" if part == "times" and number % 2 else "strong"
     task = held_out_task(N, H, T, number, ensemble)
     if part == "times":
         return row | {"ensemble": ensemble} | times(task, number)

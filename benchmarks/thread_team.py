@@ -74,7 +74,7 @@ def plain_steps(pool: ThreadPoolExecutor, keys, sampler, hyper, V, A) -> None:
     N = len(V)
     columns = new_columns(A, np.zeros(N), keys.size, hyper.per_column)
     accumulators = min(N, hyper.batch_size // (TILE + 1)) + 2 * (MOST_SHARES - 1)
-    memory = new_memory(len(A), N, sampler.tokens.table.dtype, accumulators)
+    memory = new_memory(len(A), N, 1, sampler.tokens.table.dtype, accumulators)
     shares = share_count(hyper.batch_size, len(A))
 
     def divide(kernel: Callable[..., Any], *arguments: Any) -> None:

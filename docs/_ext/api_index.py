@@ -135,7 +135,7 @@ def api_groups() -> dict[str, list[str]]:
     groups = {
         "scb": full_names("scb", scb.__all__),
         "scb.recipes": [name for name in full_names(recipes.__name__, recipes.__all__) if last(name) not in scb.__all__],
-        "scb.metrics": [name for name in defined(metrics.__name__) if last(name) not in scb.__all__],
+        "scb.metrics": [name for name in full_names(metrics.__name__, metrics.__all__) if last(name) not in scb.__all__],
         "scb.geometry": full_names(geometry.__name__, geometry.__all__),
     }
     for _, module, _ in pkgutil.iter_modules(theory.__path__, f"{theory.__name__}."):

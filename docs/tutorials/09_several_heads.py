@@ -15,7 +15,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import scb
-from scb.training.sources.population import Population
 
 task = scb.Task.random(N=4, T=300, sparsity=2, seed=4, heads=2)
 print(task)
@@ -24,17 +23,22 @@ print(task.check())
 # %%
 # One after another
 # -----------------
-# Without noise and rounding, the singular values of what the heads compute rise one after another. Heads that start alike never
-# learn the second one: they stay alike.
-recipe = scb.recipes.sgd(task, eta=0.02, steps=(600, 400), resolve_sign=False, projector="mu")
-equal = scb.recipes.sgd(
-    task, eta=0.02, steps=(600, 400), resolve_sign=False, projector="mu", start="equal"
-)
+# In large batches, the singular values of what the heads compute rise one after another. Heads that start alike do not learn
+# the second one: they stay alike.
+large = {
+    "eta": 0.02,
+    "steps": (600, 400),
+    "batch_size": 1000,
+    "projector": "mu",
+    "resolve_sign": False,
+}
+recipe = scb.recipes.sgd(task, **large)
+equal = scb.recipes.sgd(task, **large, start="equal")
 figure, axes = plt.subplots(1, 2, figsize=(8, 3), sharey=True)
 for ax, chosen, title in zip(
     axes, (recipe, equal), ("a random start", "equal heads"), strict=True
 ):
-    run = scb.train(task, chosen, source=Population(task), judge=False)
+    run = scb.train(task, chosen, seed=0, judge=False)
     for i, value in enumerate(task.singular_values, 1):
         (line,) = ax.plot(run.history["step"], run.history[f"sigma_{i}"], label=f"σ_{i}")
         ax.axhline(value, color=line.get_color(), linestyle=":")
@@ -46,7 +50,7 @@ axes[0].legend()
 # -----------------
 # The heads compute the right function, but each is a mixture of the true ones. The rotation gives these back: an overlap of 1 is
 # a perfect match.
-run = scb.train(task, recipe, source=Population(task), judge=False)
+run = scb.train(task, recipe, seed=0, judge=False)
 V, A = scb.rotate_heads(run.V, run.A)
 print("before:", scb.metrics.match_heads(run.V, run.A, task).overlap.round(3))
 print("after: ", scb.metrics.match_heads(V, A, task).overlap.round(3))

@@ -195,11 +195,11 @@ def match_heads(V: Array, A: Array, task: "Task") -> HeadMatch:
     )
 
 
-def standing_rows(rows: Array, false_rows: float = 0.01) -> Array:
+def standing_rows(rows: Array, false_rows: float = 0.01) -> NDArray[np.bool_]:
     """(T, N) flags: which rows (T, N, H) are too long to be noise.
 
     Most rows of a column are noise about a common value. In the basis in which it is white, its
-    squared length is about χ² with H degrees of freedom; ``false_rows`` of all rows pass on average.
+    squared length is about χ² with H degrees of freedom; ``false_rows`` rows pass on average.
     """
     T, N, H = rows.shape
     centred = rows - np.median(rows, axis=0)

@@ -78,10 +78,13 @@ def product_singular_values(left: Array, right: Array) -> Array:
     product.
     """
     H = left.shape[1]
-    values = np.linalg.svd(
-        np.linalg.qr(left, mode="r") @ np.linalg.qr(right, mode="r").T, compute_uv=False
-    )
-    return np.append(values, np.zeros(H - len(values)))
+    values = np.linalg.svd(triangular(left) @ triangular(right).T, compute_uv=False)
+    return np.append(values, np.zeros(H - len(values))).astype(np.float64)
+
+
+def triangular(factor: Array) -> Array:
+    """The triangular part (H, H) of a factor (·, H): its columns in an orthonormal basis."""
+    return np.asarray(np.linalg.qr(factor, mode="r"))
 
 
 def function_distance(one: tuple[Array, Array], other: tuple[Array, Array], mu: Array) -> float:

@@ -1,7 +1,7 @@
 """P_h and Q_h of several heads from independent samples: support, directions, then likelihood.
 
 Given the last token k, the covariance of label and token t is Σ_h q_ht^(k) (P_h − μ1ᵀ) diag(μ).
-Over all (k, t) these are the rows of a matrix of rank H with few rows that are not 0, and where each
+Over all (k, t) these are the rows of a matrix of rank H, few of them not 0, and where each
 position belongs to one head, each row points along one of H lines (``geometry.gauge``). So:
 
 1. start with the (k, t) whose table of pairs (o, x_t) has a χ² too large to be noise;
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scb.arrays import Array
 from scb.geometry.gauge import lines_through
@@ -40,7 +41,7 @@ class _Fit:
     """Heads that were fitted: positions (r, 2) as (k, t), their heads and weights (r,), and P."""
 
     pairs: Positions
-    owners: Array
+    owners: NDArray[np.intp]
     weights: Array
     P: Array  # (H, N, N)
     path: list[float]
@@ -120,7 +121,7 @@ def _whitened(data: Data, pairs: Positions, scale: Array) -> Array:
     return (D / scale).reshape(len(pairs), -1) / np.sqrt(data.counts[pairs[:, 0]])[:, None]
 
 
-def _start(Z: Array, weights: Array, mine: Array, data: Data, scale: Array) -> Array:
+def _start(Z: Array, weights: Array, mine: NDArray[np.bool_], data: Data, scale: Array) -> Array:
     """A first P for the positions of one head, by least squares."""
     base = data.label_distribution[:, None]
     if not mine.any():
@@ -178,7 +179,7 @@ def _reassigned(batch: Batch, fit: _Fit) -> _Fit:
 
 def _samples(
     batch: Batch, pairs: Positions
-) -> tuple[dict[int, Array], dict[int, Array], dict[int, Array]]:
+) -> tuple[dict[int, NDArray[np.intp]], dict[int, NDArray[np.intp]], dict[int, NDArray[np.bool_]]]:
     """By last token: the tokens (n_k, s) at its positions, the labels (n_k,), and which pairs are
     its own.
     """

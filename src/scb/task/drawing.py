@@ -11,7 +11,7 @@ from scb.task import chains
 
 
 class Sizes(NamedTuple):
-    """The numbers of tokens, of positions, of positions that each token attends to, and of heads."""
+    """The numbers of tokens, of positions, of those that a token attends to, and of heads."""
 
     N: int
     T: int

@@ -17,7 +17,7 @@ from scb.arrays import Array
 from scb.geometry import rotate_heads
 from scb.geometry.columns import column_sums
 from scb.geometry.gauge import fewer_heads, standing_rows
-from scb.geometry.heads import left_factor, product_singular_values, right_factor
+from scb.geometry.heads import left_factor, product_singular_values, right_factor, triangular
 from scb.theory.gaussian import noise_quantile, residual_variance
 from scb.training.sources import GradientSource
 from scb.training.updates import precondition_A, precondition_V
@@ -75,7 +75,7 @@ class HeadsHeldOut:
             )
         steps_V = [left_factor(precondition_V(g.V, mu, "mu"), mu) for g in gradients]
         steps_A = [left_factor(precondition_A(g.A, mu), mu) for g in gradients]
-        there = _seen(left @ np.linalg.qr(right, mode="r").T, steps_A[0], A.shape)
+        there = _seen(left @ triangular(right).T, steps_A[0], A.shape)
         # Columns sum to 1 over the true heads, so that what they lack shows in the sparse gauge
         few = fewer_heads(V, A, mu, len(self.singular_values))
         hidden = self._hidden(*rotate_heads(*few, mu), mu, there)

@@ -29,6 +29,7 @@ from scb.geometry.heads import (
     product_singular_values,
     right_factor,
     stacked_columns,
+    triangular,
 )
 from scb.theory.gaussian import noise_quantile
 from scb.training.collapsed import Collapsed
@@ -243,7 +244,7 @@ def standing_singular_values(V: Array, A: Array, mu: Array) -> Array:
     """Return the singular values (H,) of Σ_h a_h ⊗ Ṽ_h over the positions that stand out."""
     H, T, N = A.shape
     right = right_factor(V, mu)
-    rows = left_factor(A, mu) @ np.linalg.qr(right, mode="r").T  # (T·N, H)
+    rows = left_factor(A, mu) @ triangular(right).T  # (T·N, H)
     there = standing_rows(rows.reshape(T, N, H))
     left = left_factor(np.where(there, A - np.median(A, axis=1, keepdims=True), 0.0), mu)
     return product_singular_values(left, right)
