@@ -57,7 +57,7 @@ class PendingEvidence:
         """The evidence; the same bits whenever it is asked for."""
         slots = self.search.all_slots()
         counted = self.rows.counted
-        samples = self.search.data.n if counted is None else len(counted.label)
+        samples = self.search.data.n_samples if counted is None else len(counted.label)
         effort = samples * self.search.mixture.q.shape[1] * len(slots) * TUNING.evidence_passes
         cheap = effort <= TUNING.evidence_effort
         influence, errors = self._influences(slots, with_errors=cheap)

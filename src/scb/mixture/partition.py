@@ -49,6 +49,8 @@ class Partition:
     label: Ints  # (n,)
     # Of each sample; None where it is the distribution of all labels
     background: Background | None = None
+    # (n,), how often each sample counts; None where all count once
+    weight: Array | None = None
 
     @classmethod
     def from_blocks(cls, walked: list[Block], blocks: Iterable[Block] | None = None) -> "Partition":
@@ -71,6 +73,16 @@ class Partition:
         """Number of samples."""
         return self.last.size
 
+    @property
+    def weights(self) -> Array:
+        """(n,): how often each sample counts."""
+        return np.ones(self.n) if self.weight is None else self.weight
+
+    @property
+    def total_weight(self) -> float:
+        """How often all samples count together: their number, unless they have weights."""
+        return self.n if self.weight is None else float(self.weight.sum())
+
     @cached_property
     def order(self) -> Ints:
         """(n,): the samples sorted by state."""
@@ -78,7 +90,8 @@ class Partition:
 
     def by_label(self, shape: Shape) -> Array:
         """(K, N): samples with each state and label."""
-        counts = np.bincount(self.last * shape.N + self.label, minlength=shape.K * shape.N)
+        pairs = self.last * shape.N + self.label
+        counts = np.bincount(pairs, self.weight, minlength=shape.K * shape.N)
         return counts.reshape(shape.K, shape.N).astype(float)
 
     def with_background(self, background: Background) -> "Partition":
@@ -136,7 +149,8 @@ class Partition:
         chosen = choose(self, first + np.arange(self.n), *arguments)
         blocks = [block.some(np.flatnonzero(chosen[at])) for at, block in self.chunks()]
         background = self.background and self.background.some(np.flatnonzero(chosen))
-        return replace(Partition.from_blocks(blocks), background=background)
+        weight = None if self.weight is None else self.weight[chosen]
+        return replace(Partition.from_blocks(blocks), background=background, weight=weight)
 
     # ------------------------------------------------------------------------------------- counting
 
@@ -144,21 +158,23 @@ class Partition:
         """The samples at these slots, as one row each or with equal ones ``counted``."""
         if not counted:
             columns = at.columns(shape.N, self.gather(at.positions, shape.N), self.last)
-            weight = np.ones(self.n)
-            return RowTable(columns, self.last, self.label, weight, background=self.background)
+            samples = columns, self.last, self.label, self.weights
+            return RowTable(*samples, background=self.background)
         codes = np.empty(self.n, np.int64)
         used = at.positions[:, at.used]
         for where, chunk in self.chunks():
             encode_rows(*chunk, used, shape.N, codes[where])
-        counts = np.bincount(codes, minlength=at.codes(shape.N))
+        counts = np.bincount(codes, self.weight, minlength=at.codes(shape.N))
         occurring = np.flatnonzero(counts)
         row = np.cumsum(counts > 0) - 1
         return at.table(shape.N, occurring, counts[occurring].astype(float), index=row[codes])
 
     def scores(self, shape: Shape, table: Array, weight: Array | None = None) -> Array:
-        """(K, T): Σ_i weight_i · table[o_i, x_it] over the samples of each state, o_i the label."""
+        """(K, T): Σ_i weight_i · table[o_i, x_it] over the samples of each state, o_i the label;
+        besides, samples count as often as they do.
+        """
         scores = np.zeros((shape.K, shape.T))
-        weight = np.ones(self.n) if weight is None else weight
+        weight = self.weights if weight is None else self.weights * weight
         for at, chunk in self.chunks(TUNING.samples_at_once):
             _add_scores(chunk, chunk.label, weight[at], table, scores)
         return scores
@@ -171,32 +187,45 @@ class Partition:
         """(K, T): Σ_i Σ_o table[o, x_it]/f_io, where f_i is the distribution of each label."""
         scores = np.zeros((shape.K, shape.T))
         for chunk, inverse, row in self.inverse_probabilities(rows, at):
+            # The inverse probabilities have the weights of the samples
             _add_scores(chunk, row, np.ones(chunk.n), inverse @ table, scores)
         return scores
 
     def inverse_probabilities(
-        self, rows: RowTable, at: Mixture
+        self, rows: RowTable, at: Mixture, floor: Array | None = None
     ) -> Iterator[tuple[Block, Array, Ints]]:
         """The samples in parts; one over the probability of every label (r, N), for some rows; the
-        row of each sample.
+        row of each sample. A label o counts as having at least the probability ``floor[o]``.
+
+        Where samples have weights, each has a row of its own, times its weight.
         """
-        counted = rows.inverse_probabilities(at) if rows.index is not None else None
+        most = np.inf if floor is None else 1 / floor
+        counted = None
+        if rows.index is not None:
+            counted = np.minimum(rows.inverse_probabilities(at), most)
         for where, chunk in self.chunks(TUNING.samples_at_once):
-            if counted is not None:
+            if counted is not None and self.weight is None:
                 yield chunk, counted, rows.row_numbers[where]
+                continue
+            if counted is not None:
+                inverse = counted[rows.row_numbers[where]]
             else:
-                yield chunk, rows.some(where).inverse_probabilities(at), np.arange(chunk.n)
+                inverse = np.minimum(rows.some(where).inverse_probabilities(at), most)
+            if self.weight is not None:
+                inverse = inverse * self.weight[where, None]
+            yield chunk, inverse, np.arange(chunk.n)
 
     def missing(self, shape: Shape) -> Array:
         """(K, T): of the samples with each state, how many have no token at each position."""
         absent = np.zeros((shape.K, shape.T))
         most = TUNING.samples_at_once
-        for _, chunk in self.chunks():
+        for at, chunk in self.chunks():
+            weights = self.weights[at]
             cut = np.flatnonzero(chunk.has_gap(shape.N, shape.T))
             for first in range(0, cut.size, most):
                 part = chunk.some(cut[first : first + most])
                 where = part.tokens[part.starts[:, None] + np.arange(shape.T)] == shape.N
-                np.add.at(absent, part.last, where)
+                np.add.at(absent, part.last, where * weights[cut[first : first + most], None])
         return absent
 
     def source_tables(
@@ -232,9 +261,8 @@ class Partition:
         """
         scores = np.zeros((shape.K, len(positions)))
         information = np.zeros_like(scores)
-        for chunk, inverse, row in self.inverse_probabilities(rows, at):
-            bounded = np.minimum(inverse, 1 / floor)
-            add_weight_scores(*chunk, row, bounded, positions, matrices, scores, information)
+        for chunk, inverse, row in self.inverse_probabilities(rows, at, floor):
+            add_weight_scores(*chunk, row, inverse, positions, matrices, scores, information)
         return scores, information
 
     def pair_tables(self, shape: Shape, pairs: Positions) -> Array:
@@ -253,7 +281,9 @@ class Partition:
             code = self.label[:, None] * N + self.gather(positions[:, first : first + most], N)
             for i in np.flatnonzero((first <= slot) & (slot < first + most)):
                 mine = self.order[bounds[states[i]] : bounds[states[i] + 1]]
-                tables[i] = np.bincount(code[mine, slot[i] - first], minlength=N * N).reshape(N, N)
+                own = None if self.weight is None else self.weight[mine]
+                counts = np.bincount(code[mine, slot[i] - first], own, minlength=N * N)
+                tables[i] = counts.reshape(N, N)
         return tables
 
     def chi_squares(self, shape: Shape, mu: Array) -> Array:

@@ -119,7 +119,7 @@ def fit_lags(
     )
     facts = FitFacts(
         loglik=model.loglik(data),
-        n_windows=data.n,
+        n_windows=round(data.n),
         n_symbols=round(data.tokens),
         n_parameters=best.parameters,
         n_iter=len(best.path),
@@ -294,7 +294,7 @@ def found_again(
     rng = generator(seed)
     positions = model.max_lag - 1 - model.attention.indices
     times = np.zeros(positions.size)
-    blocks = min(100, data.n)
+    blocks = min(100, data.n_samples)
     for pair in range(halves // 2):
         first = rng.permutation(blocks) < blocks // 2
         for turn, chosen in enumerate((first, ~first)):

@@ -1,0 +1,83 @@
+"""What a fitted model of lags says about sequences beyond prediction: where each symbol comes from,
+and whether groups differ.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from scb.sequences.explaining import Explanation, explain
+from scb.sequences.group_test import GroupTest, compare_groups
+from scb.sequences.predictor import LagPredictor
+from scb.sequences.symbols import as_sequences
+from scb.task.task import generator
+
+
+class LagReasons(LagPredictor):
+    """Explanations and tests of a fitted estimator."""
+
+    def explain(self, X: Any, *, lengths: Any = None, predicted: bool = False) -> Explanation:
+        """Find where each symbol of X comes from: the posterior probability of its sources.
+
+        The model draws a symbol from one of a few sources: a lag, or the background. Given the
+        symbol, each source has an exact posterior probability, its part of the probability of the
+        symbol. The bits of a lag are how many more bits the symbol would take if the symbol at that
+        lag were missing. In a notebook the result is shown as text, coloured by source.
+
+        Parameters
+        ----------
+        X : sequences
+            One sequence of symbols or several, in any form that ``fit`` accepts except Dask
+            collections.
+        lengths : list of int, optional
+            The lengths of the sequences, if X is several sequences one after the other.
+        predicted : bool, default False
+            Whether to explain the most likely symbol at each place, instead of the one that is
+            there.
+
+        Returns
+        -------
+        Explanation
+            The posterior and the bits of every symbol, one sequence after the other, and the bits
+            that each lag is worth, with intervals.
+        """
+        sequences = as_sequences(X, lengths)
+        codes, _ = self._codes(sequences, None)
+        return explain(self._model(), codes, sequences.separator, predicted)
+
+    def compare_groups(
+        self,
+        X: Any,
+        groups: Any,
+        *,
+        lengths: Any = None,
+        n_permutations: int = 999,
+        random_state: int | np.random.Generator = 0,
+    ) -> GroupTest:
+        """Test whether groups of sequences share their lags, weights and matrices.
+
+        Groups are permuted among the sequences, so that the level of the test is exact if the
+        sequences of all groups come from one distribution. The model should be fitted to all groups
+        together.
+
+        Parameters
+        ----------
+        X : sequences
+            Several sequences, in any form that ``fit`` accepts except Dask collections.
+        groups : (sequences,) sequence
+            The group of each sequence.
+        lengths : list of int, optional
+            The lengths of the sequences, if X is several sequences one after the other.
+        n_permutations : int, default 999
+            The number of permutations. No p value is below 1/(1 + n_permutations).
+        random_state : int or numpy.random.Generator, default 0
+            The source of randomness.
+
+        Returns
+        -------
+        GroupTest
+            What differs, with p values, and how well each group is predicted.
+        """
+        codes, _ = self._codes(X, lengths)
+        rng = generator(random_state)
+        return compare_groups(self._model(), codes, list(groups), n_permutations, rng)
