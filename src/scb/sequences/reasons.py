@@ -2,15 +2,19 @@
 and whether groups differ.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scb.sequences.explaining import Explanation, explain
 from scb.sequences.group_test import GroupTest, compare_groups
+from scb.sequences.matrix_pictures import plot_matrices
 from scb.sequences.predictor import LagPredictor
 from scb.sequences.symbols import as_sequences
 from scb.task.task import generator
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class LagReasons(LagPredictor):
@@ -81,3 +85,25 @@ class LagReasons(LagPredictor):
         codes, _ = self._codes(X, lengths)
         rng = generator(random_state)
         return compare_groups(self._model(), codes, list(groups), n_permutations, rng)
+
+    def plot_matrices(self) -> "Figure":
+        """Plot what the symbol at each lag does to the next one, as heat maps.
+
+        There is a heat map for each transition matrix. A cell shows by how many percentage points
+        the symbol at the lag makes a next symbol more or less likely than it is on average. Symbols
+        that act alike stand next to each other.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure.
+
+        Examples
+        --------
+        >>> import scb
+        >>> x = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)
+        >>> figure = scb.SparseContextualBigram(max_lag=6).fit(x).plot_matrices()
+        >>> figure.axes[0].get_title(), figure.axes[0].get_xlabel()
+        ('all lags', 'symbol at the lag')
+        """
+        return plot_matrices(self._model())
