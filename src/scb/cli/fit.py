@@ -114,25 +114,14 @@ def fit(
     from scb.sequences.fit_folder import LAGS, MODEL, PICTURES, REPORT, SUMMARY, write_fit
     from scb.sequences.input_formats import read_sequences
 
-    command = _command(locals())
+    given = locals()
     if not 0 <= split < 1:
         raise InputError(f"--split {split}: it must lie between 0 and 1")
     model = SparseContextualBigram(
         max_lag, transition=transition, context=context, lags=_lags(lags), background=background
     )
-    source = read_sequences(
-        file,
-        column=column,
-        group=group,
-        order=order,
-        by=by,
-        sep=sep,
-        top=top,
-        kind=kind,
-        header=header,
-        gap=gap,
-        bins=bins,
-    )
+    _, *reading = signature(read_sequences).parameters
+    source = read_sequences(file, **{name: given[name] for name in reading})
     console = terminal()
     _print_reading(terminal(stderr=True), source)
     with opened(out, "writing a fit", lock=lock, overwrite=overwrite, inputs=(file,)) as folder:
@@ -147,7 +136,7 @@ def fit(
         print_tables(console, model, folder, MODEL)
         # What is missing has been printed
         if all(map(find_spec, ("matplotlib", "jinja2"))):
-            analysis.write_report(folder.file(REPORT), command)
+            analysis.write_report(folder.file(REPORT), _command(given))
             console.print(f"wrote {out / REPORT}, one page that can be sent to somebody")
 
 

@@ -90,12 +90,26 @@ def fit_mixture(
     current_is_state = per_lag and data.K > 1
     if current_is_state:
         add_current(search)
-    settled = search.settle_or_stop(progress) if stoppable else search.settle(progress)
+    settled = _settle_or_stop(search, progress) if stoppable else search.settle(progress)
     if current_is_state:
         remove_current(search)
     if number is not None:
         search.settle_exactly(number)
     return _finish(search, data, settled)
+
+
+def _settle_or_stop(search: Selection, progress: Progress | None) -> bool:
+    """Search until nothing changes, or until an interrupt, at what was fitted last; whether nothing
+    changed.
+    """
+    try:
+        return search.settle(progress)
+    except KeyboardInterrupt:
+        if search.fitted is None:
+            raise
+        support, search.mixture = search.fitted
+        search.support = list(support)
+        return False
 
 
 def _given(

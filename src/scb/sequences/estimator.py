@@ -96,8 +96,7 @@ class SparseContextualBigram(LagReasons):
     groups_ : GroupTest
         Whether the groups share lags, weights and matrices, if ``fit`` was given groups.
     explained_share_ : float
-        If ``fit`` was given ``probabilities``: of what these say beyond the distribution of all
-        labels, in nats, the share that the model explains.
+        With ``probabilities``: the share that the model explains of what these say, in nats.
 
     Examples
     --------
@@ -208,8 +207,7 @@ class SparseContextualBigram(LagReasons):
         probabilities : (symbols, N) array, optional
             Soft labels: the distributions that another model predicts. Row i is the distribution of
             the symbol after symbol i, as ``predict_proba`` returns it, with columns for the sorted
-            symbols. The lags found are those that explain these predictions, and
-            ``explained_share_`` is the share of them that is explained.
+            symbols. ``explained_share_`` says how much of them the lags explain.
         groups : (sequences,) sequence, optional
             The group of each sequence. ``groups_`` is then what ``compare_groups`` finds.
 
