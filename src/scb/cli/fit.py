@@ -122,7 +122,6 @@ def fit(
     )
     _, *reading = signature(read_sequences).parameters
     source = read_sequences(file, **{name: given[name] for name in reading})
-    console = terminal()
     _print_reading(terminal(stderr=True), source)
     with opened(out, "writing a fit", lock=lock, overwrite=overwrite, inputs=(file,)) as folder:
         folder.claim(MODEL, SUMMARY, LAGS, *PICTURES, REPORT)
@@ -130,14 +129,21 @@ def fit(
             options = {"name": file.name, "held_out": split, "n_halves": halves}
             analysis = analyse(model, source, progress=status.update, **options)
         write_fit(folder, analysis, source.separator)
-        print_fit(console, analysis)
-        for line in (*analysis.failures, *analysis.about):
-            console.print(line)
-        print_tables(console, model, folder, MODEL)
-        # What is missing has been printed
-        if all(map(find_spec, ("matplotlib", "jinja2"))):
-            analysis.write_report(folder.file(REPORT), _command(given))
-            console.print(f"wrote {out / REPORT}, one page that can be sent to somebody")
+        _print_results(terminal(), folder, analysis, _command(given))
+
+
+def _print_results(console: Console, folder: Folder, analysis: "Analysis", command: str) -> None:
+    """Print what was found, and write tables, pictures and the report."""
+    from scb.sequences.fit_folder import MODEL, REPORT
+
+    print_fit(console, analysis)
+    for line in (*analysis.failures, *analysis.about):
+        console.print(line)
+    print_tables(console, analysis.model, folder, MODEL)
+    # What is missing has been printed
+    if all(map(find_spec, ("matplotlib", "jinja2"))):
+        analysis.write_report(folder.file(REPORT), command)
+        console.print(f"wrote {folder.path / REPORT}, one page that can be sent to somebody")
 
 
 def _print_reading(console: Console, source: "Sequences") -> None:
