@@ -65,6 +65,10 @@ class Explanation:
      lag 4  0.328  0.3685  0.3397 - 0.3973
     >>> reasons.posterior.shape, reasons.posterior.sum(axis=1)[:3].round(12)
     ((3000, 7), array([0., 1., 1.]))
+    >>> reasons.columns["lag"], reasons.to_html(most=100).count("<span")
+    (array([6, 4]), 102)
+    >>> reasons.plot().get_ylabel()
+    'bits explained'
     """
 
     symbols: list[Any]

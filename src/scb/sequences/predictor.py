@@ -65,7 +65,7 @@ class LagPredictor(FittedLags):
         data = windows_of_codes(codes, len(model.classes), model.max_lag, model.context)
         each = np.full(sum(sequences.lengths), np.nan)
         each[labels_among(codes)] = model.log_likelihoods(data)
-        return sequences.beside_input(each)
+        return sequences._beside_input(each)
 
     def score(self, X: Any, y: Any = None, *, lengths: Any = None) -> float:
         """Compute the mean log-likelihood of the predicted symbols, in nats; higher is better.

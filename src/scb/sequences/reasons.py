@@ -44,6 +44,14 @@ class LagReasons(LagPredictor):
         Explanation
             The posterior and the bits of every symbol, one sequence after the other, and the bits
             that each lag is worth, with intervals.
+
+        Examples
+        --------
+        >>> import scb
+        >>> x = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)
+        >>> reasons = scb.SparseContextualBigram(max_lag=6).fit(x).explain(x[:9])
+        >>> reasons.posterior.toarray()[7].round(2)
+        array([0., 0., 0., 0., 0., 0., 1.])
         """
         sequences = as_sequences(X, lengths)
         codes, _ = self._codes(sequences, None)
@@ -81,6 +89,16 @@ class LagReasons(LagPredictor):
         -------
         GroupTest
             What differs, with p values, and how well each group is predicted.
+
+        Examples
+        --------
+        >>> import scb
+        >>> task = scb.Task.random(N=3, T=5, sparsity=1, seed=0)
+        >>> x = [scb.generate(task, 60, seed=i).tolist() for i in range(60)]
+        >>> model = scb.SparseContextualBigram(max_lag=6).fit(x)
+        >>> test = model.compare_groups(x, [i % 2 for i in range(60)], n_permutations=99)
+        >>> test.scores["group"], test.parts["p"].min() > 0.05
+        (array([0, 1]), np.True_)
         """
         codes, _ = self._codes(X, lengths)
         rng = generator(random_state)
