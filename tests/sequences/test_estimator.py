@@ -358,11 +358,14 @@ EXPECTED = {
     "check_n_features_in_after_fitting": "rows are sequences, which may be longer or shorter than those in fit",
     "check_fit1d": "a 1-D X is one sequence",
     "check_fit2d_predict1d": "a 1-D X is one sequence",
+    "check_sample_weights_shape": "there may be a weight for each symbol, too",
+    "check_sample_weight_equivalence_on_dense_data": "it asks for predictions after symbols that one of its fits has not seen",
     "check_fit_score_takes_y": "partial_fit refuses to go on from a model that fit made, whose data are not kept",
 }
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore:X holds .* different floats:UserWarning")
 @pytest.mark.parametrize("options", [{}, {"transition": "per_lag"}, {"context": False}], ids=str)
 def test_scikit_learns_own_checks(options):
     results = check_estimator(Bigram(1, **options), expected_failed_checks=EXPECTED, on_skip=None)

@@ -59,7 +59,7 @@ def test_a_symbol_without_weight_is_no_label():
     [
         ([1, 2], "one weight for each of the 3 sequences"),
         ([1, -1, 1], "at least 0"),
-        ([0, 0, 0], "not all 0"),
+        ([0, 0, 0], "not all zero"),
         ([1, np.nan, 1], "finite"),
     ],
 )

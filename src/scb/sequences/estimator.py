@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from scb.inputs import InputError, one_of
@@ -218,14 +219,12 @@ class SparseContextualBigram(LagReasons):
         """
         settings = self._settings()
         one_of("handle_unknown", self.handle_unknown, ("error", "missing"))
-        if (
-            y is not None
-            and not is_dask(X)
-            and len(y) not in (len(X), len(as_sequences(X, lengths).lengths))
-        ):
-            raise InputError(
-                "y is ignored, and this one is not as long as X: for lengths, say lengths="
-            )
+        if y is not None and not is_dask(X):
+            own = as_sequences(X, lengths).lengths
+            if len(np.asarray(y)) not in (len(own), sum(own)):
+                raise InputError(
+                    "y is ignored, and this one is not as long as X: for lengths, say lengths="
+                )
         self._kept = None
         for name in ("groups_", "explained_share_"):
             vars(self).pop(name, None)

@@ -55,6 +55,8 @@ def inert(cell: Any) -> Any:
 def as_sequences(X: Any, lengths: Any = None) -> Sequences:
     """Tell one sequence from many, and check lengths."""
     _refuse_other_types(X)
+    if not hasattr(X, "__len__") and hasattr(X, "__array__") and not np.isscalar(X):
+        X = np.asarray(X)
     X = _with_gaps(X)
     if isinstance(X, Sequences):
         if lengths is not None:

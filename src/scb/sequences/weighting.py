@@ -57,7 +57,7 @@ def symbol_weights(sequences: Sequences, sample_weight: Any) -> Array:
             f" {len(lengths):,} sequences, or for each of the {rows:,} symbols"
         )
     if not (np.isfinite(weight) & (weight >= 0)).all() or not weight.any():
-        raise InputError("sample_weight: weights must be finite, at least 0, and not all 0")
+        raise InputError("sample_weight: weights must be finite, at least 0, and not all zero")
     if weight.size == len(lengths) and (sequences.many or len(lengths) > 1):
         return np.repeat(weight, lengths)
     return weight if sequences.rows is None else weight[sequences.rows]
