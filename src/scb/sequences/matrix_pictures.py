@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 
 # With more symbols than this, not every one is named
 _NAMES = 40
+# Of more matrices than this, the strongest are drawn
+_MATRICES = 6
 # The timeline has at most so many bars
 _BARS = 200
 
 
 def plot_matrices(model: LagModel) -> "Figure":
-    """A heat map for each matrix: by how many percentage points the symbol at the lag makes each
-    next symbol more or less likely than it is on average. Symbols are ordered by likeness.
+    """A heat map for each matrix, of many for the strongest: by how many percentage points the
+    symbol at the lag makes each next symbol more or less likely than it is on average. Symbols are
+    ordered by likeness.
     """
     with wanted_for("a picture"):
         from matplotlib.figure import Figure
@@ -31,6 +34,12 @@ def plot_matrices(model: LagModel) -> "Figure":
     shifts = {
         lag: 100 * (P - (P @ model.frequencies)[:, None]) for lag, P in model.matrices.items()
     }
+    left_out = len(shifts) - _MATRICES
+    if left_out > 0:
+        weight = model.attention.sum(axis=0)
+        strength = {lag: weight[lag - 1] * np.abs(shift).mean() for lag, shift in shifts.items()}
+        strongest = sorted(shifts, key=lambda lag: -strength[lag])[:_MATRICES]
+        shifts = {lag: shifts[lag] for lag in sorted(strongest)}
     order = likeness_order(list(shifts.values()), model.frequencies)
     names = [readable(x) for x in model.classes[order].tolist()]
     number = max(len(shifts), 1)
@@ -54,6 +63,8 @@ def plot_matrices(model: LagModel) -> "Figure":
         _name_symbols(ax, names)
         ax.set_title("all lags" if lag == SHARED else f"lag {lag}")
         figure.colorbar(image, ax=ax, shrink=0.8, label="percentage points")
+    if left_out > 0:
+        figure.suptitle(f"the {_MATRICES} strongest matrices; {left_out} more are left out")
     for ax in axes[len(shifts) :]:
         ax.set_axis_off()
     if not shifts:
