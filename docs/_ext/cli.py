@@ -148,8 +148,9 @@ def _option(parameter: inspect.Parameter, hint: Any, said: str) -> Option:
         shown = f" Default: `{' '.join(default) if isinstance(default, tuple) else default}`."
     if tyro.conf.Positional in marks:
         return Option(metavar, said, shown, positional=True)
-    if kind is bool:
-        return Option(f"--{renamed}, --no-{renamed}", said, " Default: yes." if default else " Default: no.", positional=False)
+    if bool in (kind, *get_args(kind)):
+        shown = {True: " Default: yes.", False: " Default: no.", None: ""}[default]
+        return Option(f"--{renamed}, --no-{renamed}", said, shown, positional=False)
     return Option(f"--{renamed} {metavar}", said, shown, positional=False)
 
 

@@ -209,18 +209,19 @@ def test_kernels_equal_their_twins():
     N, T, n = 5, 7, 60
     tokens, starts = rng.integers(N + 1, size=300).astype(np.uint8), rng.integers(290, size=n)  # N: nothing is there
     label, row, distributions = rng.integers(N, size=n), rng.integers(9, size=n), rng.dirichlet(np.ones(N), 9)
+    weight = np.random.default_rng(1).random(n)
     for add, twin, given in (
         (windows.add_source_tables, reference.source_tables, 1 / distributions),
         (windows.add_label_tables, reference.label_tables, distributions),
     ):
         tables = np.zeros((T, N, N)), np.zeros((T, N, N))
-        add(tokens, starts, label, row, given, *tables)
-        for fast, plain in zip(tables, twin(tokens, starts, label, row, distributions, T), strict=True):
+        add(tokens, starts, label, row, given, weight, *tables)
+        for fast, plain in zip(tables, twin(tokens, starts, label, row, distributions, weight, T), strict=True):
             np.testing.assert_allclose(fast, plain, rtol=1e-12)
     last, positions, matrices = rng.integers(N, size=n), np.array([1, 4]), rng.dirichlet(np.ones(N), (2, N))
     scores, information = np.zeros((N, 2)), np.zeros((N, 2))
-    windows.add_weight_scores(tokens, starts, last, label, row, 1 / distributions, positions, matrices, scores, information)
-    twin = reference.weight_scores(tokens, starts, last, label, distributions[row], positions, matrices)
+    windows.add_weight_scores(tokens, starts, last, label, row, 1 / distributions, weight, positions, matrices, scores, information)
+    twin = reference.weight_scores(tokens, starts, last, label, distributions[row], weight, positions, matrices)
     for fast, plain in zip((scores, information), twin, strict=True):
         np.testing.assert_allclose(fast, plain, rtol=1e-12)
     for K in (N, 1):
@@ -365,11 +366,14 @@ EXPECTED = {
     "check_n_features_in_after_fitting": "rows are sequences, which may be longer or shorter than those in fit",
     "check_fit1d": "a 1-D X is one sequence",
     "check_fit2d_predict1d": "a 1-D X is one sequence",
+    "check_sample_weights_shape": "there may be a weight for each symbol, too",
+    "check_sample_weight_equivalence_on_dense_data": "it asks for predictions after symbols that one of its fits has not seen",
     "check_fit_score_takes_y": "partial_fit refuses to go on from a model that fit made, whose data are not kept",
 }
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore:X holds .* different floats:UserWarning")
 @pytest.mark.parametrize("options", [{}, {"transition": "per_lag"}, {"context": False}], ids=str)
 def test_scikit_learns_own_checks(options):
     results = check_estimator(Bigram(1, **options), expected_failed_checks=EXPECTED, on_skip=None)

@@ -9,6 +9,7 @@ import scb
 from truth.mtd import MTD
 
 Bigram = scb.SparseContextualBigram
+TRUTH = MTD.random(1)
 
 
 def enumerated(model, x, i):
@@ -104,3 +105,48 @@ def test_without_a_lag_everything_is_background():
     np.testing.assert_allclose(reasons.posterior.toarray()[1:, 0], 1)
     np.testing.assert_allclose(reasons.bits[1:], reasons.background_bits[1:])
     assert "no lag is found" in str(reasons)
+
+
+# ------------------------------------------------------------------------------------------------ pictures
+
+
+def test_the_timeline_shows_the_bits_that_are_explained():
+    x = TRUTH.sample(3000, 1)
+    reasons = Bigram(12).fit(x).explain(x)
+    ax = reasons.plot()
+    best, *_ = ax.lines
+    lag = int(best.get_label().removeprefix("lag "))
+    assert lag == reasons.columns["lag"][0]
+    # Means of 15 neighbours; the first symbol is not predicted
+    each = reasons.lag_bits[:, [lag]].toarray().ravel()
+    each[0] = np.nan
+    np.testing.assert_allclose(best.get_ydata(), np.nanmean(each.reshape(-1, 15), axis=1), atol=1e-12)
+    assert ax.get_xlabel() == "symbol (means of 15 neighbours)"
+
+
+@pytest.mark.parametrize("transition", ["shared", "per_lag"])
+def test_the_matrices_are_drawn_in_one_order(transition):
+    """Symbols that act alike stand together: a and c, b and d."""
+    rng = np.random.default_rng(0)
+    x = ["a"]
+    for u in rng.random(3000):
+        x.append(("ac" if (x[-1] in "ac") == (u < 0.9) else "bd")[int(rng.random() < 0.5)])
+    model = Bigram(3, transition=transition, lags=[1], context=False).fit(x)
+    ax = model.plot_matrices().axes[0]
+    names = [text.get_text() for text in ax.get_xticklabels()]
+    assert {frozenset(names[:2]), frozenset(names[2:])} == {frozenset("ac"), frozenset("bd")}
+    assert [text.get_text() for text in ax.get_yticklabels()] == names
+    P = model.transition_[1] if transition == "per_lag" else model.transition_
+    order = [model.classes_.tolist().index(name) for name in names]
+    shown = np.asarray(ax.images[0].get_array())
+    np.testing.assert_allclose(shown, 100 * (P - (P @ model.frequencies_)[:, None])[np.ix_(order, order)], atol=1e-9)
+
+
+def test_of_many_symbols_not_all_are_named():
+    x = np.random.default_rng(0).integers(120, size=4000)
+    ax = Bigram(2, lags=[1], context=False, transition="shared").fit(x).plot_matrices().axes[0]
+    assert len(ax.get_xticklabels()) == 40
+    assert ax.get_xlabel() == "symbol at the lag (one name in 3)"
+    noise = np.random.default_rng(0).integers(3, size=500)
+    (text,) = Bigram(2, transition="per_lag").fit(noise).plot_matrices().axes[0].texts
+    assert text.get_text() == "no lag is found"

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from scb.sequences.baselines.background import RecentBackground
 from scb.sequences.coding import windows_of_codes
 from scb.sequences.comparison import OWN, paired_error, scores_of
+from scb.sequences.explaining import explain
 from scb.sequences.lag_model import LagModel
 from scb.sequences.report import effects, lag_table, write_page
 from scb.sequences.summary import answer_of
@@ -32,6 +33,10 @@ def model(context=True):
         prior=np.array([0.5, 0.5]),
         frequencies=np.array([0.5, 0.5]),
     )
+
+
+def reasons(of):
+    return explain(of, [np.array([0, 1, 1, 0, 1, 0])])
 
 
 class Page(HTMLParser):
@@ -66,6 +71,7 @@ def test_the_page_stands_alone_and_escapes_symbols(tmp_path, context):
         held_out=own.size,
         command="scb fit '<poem>.txt'",
         settings={"max_lag": 3},
+        reasons=reasons(model(context)),
         warnings=["the fit did not converge"],
     )
     text = path.read_text()
@@ -128,7 +134,8 @@ def test_long_tables_are_cut_and_say_so(tmp_path):
     assert len(rows) == 70
     assert rows[2] == ["<script>", "3", "0.029", "–", "–"]
     assert next(iter(meanings)) == "now"
-    write_page(tmp_path / "r.html", long, title="", data=[], scores=[], held_out=0, command="", settings={}, warnings=[])
+    about = {"title": "", "data": [], "command": "", "settings": {}, "warnings": [], "reasons": reasons(long)}
+    write_page(tmp_path / "r.html", long, scores=[], held_out=0, **about)
     page = Page((tmp_path / "r.html").read_text())
     assert "10 more are in lags.csv" in " ".join(" ".join(page.words).split())
     assert [tag for tag, _ in page.tags].count("tr") == 61
@@ -158,7 +165,7 @@ def test_the_background_is_named(tmp_path):
     x = rng.integers(2, size=500)
     distribution = RecentBackground.fit(windows_of_codes([x], 2, 3, context=True))
     with_distribution = replace(model(), background=distribution, background_weight=np.array([0.25, 0.5]))
-    about = {"title": "noise", "data": [], "command": "scb fit", "settings": {}, "warnings": []}
+    about = {"title": "noise", "data": [], "command": "scb fit", "settings": {}, "warnings": [], "reasons": reasons(model())}
     write_page(tmp_path / "r.html", with_distribution, scores=[], held_out=0, **about)
     words = " ".join(" ".join(Page((tmp_path / "r.html").read_text()).words).split())
     assert f"that the recent past ({distribution.name}) does not say already" in words

@@ -239,32 +239,32 @@ def pair_chi_squares(
 
 
 def source_tables(
-    tokens: NDArray[Any], starts: NDArray[Any], label: NDArray[Any], row: NDArray[Any], distributions: Array, T: int
+    tokens: NDArray[Any], starts: NDArray[Any], label: NDArray[Any], row: NDArray[Any], distributions: Array, weight: Array, T: int
 ) -> tuple[Array, Array]:
-    """1/f of the label that came, and 1/f of every label, summed by position and token there: two tables (T, N, N)."""
+    """w/f of the label that came, and w/f of every label, summed by position and token there: two tables (T, N, N)."""
     N = distributions.shape[1]
     scores = np.zeros((T, N, N))
     information = np.zeros((T, N, N))
-    for start, o, r in zip(starts, label, row, strict=True):
+    for start, o, r, w in zip(starts, label, row, weight, strict=True):
         for t, x in enumerate(tokens[start : start + T]):
             if x < N:  # something is there
-                scores[t, x, o] += 1 / distributions[r, o]
-                information[t, x] += 1 / distributions[r]
+                scores[t, x, o] += w / distributions[r, o]
+                information[t, x] += w / distributions[r]
     return scores, information
 
 
 def label_tables(
-    tokens: NDArray[Any], starts: NDArray[Any], label: NDArray[Any], row: NDArray[Any], distributions: Array, T: int
+    tokens: NDArray[Any], starts: NDArray[Any], label: NDArray[Any], row: NDArray[Any], distributions: Array, weight: Array, T: int
 ) -> tuple[Array, Array]:
     """How often each label came, and was to be expected, by position and token there: two tables (T, N, N)."""
     N = distributions.shape[1]
     came = np.zeros((T, N, N))
     expected = np.zeros((T, N, N))
-    for start, o, r in zip(starts, label, row, strict=True):
+    for start, o, r, w in zip(starts, label, row, weight, strict=True):
         for t, x in enumerate(tokens[start : start + T]):
             if x < N:  # something is there
-                came[t, x, o] += 1
-                expected[t, x] += distributions[r]
+                came[t, x, o] += w
+                expected[t, x] += w * distributions[r]
     return came, expected
 
 
@@ -274,16 +274,17 @@ def weight_scores(
     last: NDArray[Any],
     label: NDArray[Any],
     distributions: Array,
+    weight: Array,
     positions: Any,
     matrices: Array,
 ) -> tuple[Array, Array]:
-    """(N, r): Σ P_t[o, x_t]/f_o and Σ_o P_t[o, x_t]²/f_o over the samples of each last token, for matrices (r, token, label)."""
+    """(N, r): Σ w P_t[o, x_t]/f_o and Σ w Σ_o P_t[o, x_t]²/f_o by last token; matrices (r, token, label)."""
     N = distributions.shape[1]
     scores = np.zeros((N, len(positions)))
     information = np.zeros((N, len(positions)))
-    for start, k, o, f in zip(starts, last, label, distributions, strict=True):
+    for start, k, o, f, w in zip(starts, last, label, distributions, weight, strict=True):
         for j, t in enumerate(positions):
             if (x := tokens[start + t]) < N:
-                scores[k, j] += matrices[j, x, o] / f[o]
-                information[k, j] += (matrices[j, x] ** 2 / f).sum()
+                scores[k, j] += w * matrices[j, x, o] / f[o]
+                information[k, j] += w * (matrices[j, x] ** 2 / f).sum()
     return scores, information

@@ -122,7 +122,7 @@ def fit(
     from scb.sequences.fit_folder import LAGS, MODEL, PICTURES, REPORT, SUMMARY, write_fit
     from scb.sequences.input_formats import read_sequences
 
-    command = _command(locals())
+    given = locals()
     if not 0 <= split < 1:
         raise InputError(f"--split {split}: it must lie between 0 and 1")
     model = SparseContextualBigram(
@@ -132,20 +132,8 @@ def fit(
         lags=_lags(lags),
         background=background,
     )
-    source = read_sequences(
-        file,
-        column=column,
-        group=group,
-        order=order,
-        by=by,
-        sep=sep,
-        top=top,
-        kind=kind,
-        header=header,
-        gap=gap,
-        bins=bins,
-    )
-    console = terminal(stderr=json)
+    _, *reading = signature(read_sequences).parameters
+    source = read_sequences(file, **{name: given[name] for name in reading})
     _print_reading(terminal(stderr=True), source)
     with opened(out, "writing a fit", lock=lock, overwrite=overwrite, inputs=(file,)) as folder:
         folder.claim(MODEL, SUMMARY, LAGS, *PICTURES, REPORT)
@@ -160,13 +148,20 @@ def fit(
                 progress=say,
             )
         write_fit(folder, analysis, source.separator)
-        print_fit(console, analysis)
-        for line in (*analysis.failures, *analysis.about):
-            console.print(line)
-        print_tables(console, model, folder, MODEL)
-        _write_report(console, analysis, folder, command)
+        _print_results(terminal(stderr=json), folder, analysis, _command(given))
     if json:
         print_fit_json(analysis, out, *analysis.failures)
+
+
+def _print_results(console: Console, folder: Folder, analysis: "Analysis", command: str) -> None:
+    """Print what was found, and write tables, pictures and the report."""
+    from scb.sequences.fit_folder import MODEL
+
+    print_fit(console, analysis)
+    for line in (*analysis.failures, *analysis.about):
+        console.print(line)
+    print_tables(console, analysis.model, folder, MODEL)
+    _write_report(console, analysis, folder, command)
 
 
 def _print_reading(console: Console, source: "Sequences") -> None:

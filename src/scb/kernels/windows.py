@@ -157,13 +157,14 @@ def pair_chi_squares(tokens, starts, label, order, bounds, mu, chi):
 
 
 @compiled
-def add_source_tables(tokens, starts, label, row, inverse, scores, information):
+def add_source_tables(tokens, starts, label, row, inverse, weight, scores, information):
     """Of samples whose label has distribution f: 1/f of the label that came, and 1/f of every
     label, by position and token there.
 
-    Over all samples, 1/f[o_i] is added to scores[t, x_it, o_i] and 1/f[o] to
-    information[t, x_it, o] for every o, both (T, N, N); ``inverse[row_i]`` holds 1/f. These are
-    score and Fisher information of a matrix that position t may get. Twin: ``source_tables``.
+    Over all samples, w_i/f[o_i] is added to scores[t, x_it, o_i] and w_i/f[o] to
+    information[t, x_it, o] for every o, both (T, N, N); ``inverse[row_i]`` holds 1/f, and w is the
+    weight of a sample. These are score and Fisher information of a matrix that position t may get.
+    Twin: ``source_tables``.
     """
     T = scores.shape[0]
     N = inverse.shape[1]
@@ -171,20 +172,21 @@ def add_source_tables(tokens, starts, label, row, inverse, scores, information):
         x = tokens[starts[i] : starts[i] + T]
         r = inverse[row[i]]
         o = label[i]
-        here = r[o]
+        w = weight[i]
+        here = w * r[o]
         for t in range(T):
             if x[t] < N:
                 scores[t, x[t], o] += here
                 for m in range(N):
-                    information[t, x[t], m] += r[m]
+                    information[t, x[t], m] += w * r[m]
 
 
 @compiled
-def add_label_tables(tokens, starts, label, row, distributions, came, expected):
+def add_label_tables(tokens, starts, label, row, distributions, weight, came, expected):
     """How often each label came, and how often it was to be expected, by position and token there.
 
-    Over all samples, 1 is added to came[t, x_it, o_i], and the distribution f of the
-    label to expected[t, x_it], both (T, N, N); ``distributions[row_i]`` holds f. Where a position
+    Over all samples, the weight w_i is added to came[t, x_it, o_i], and w_i times the distribution
+    f of the label to expected[t, x_it], both (T, N, N); ``distributions[row_i]`` holds f. Where a position
     tells something that f does not know, the two differ. Twin: ``label_tables``.
     """
     T = came.shape[0]
@@ -193,19 +195,20 @@ def add_label_tables(tokens, starts, label, row, distributions, came, expected):
         x = tokens[starts[i] : starts[i] + T]
         f = distributions[row[i]]
         o = label[i]
+        w = weight[i]
         for t in range(T):
             if x[t] < N:
-                came[t, x[t], o] += 1.0
+                came[t, x[t], o] += w
                 for m in range(N):
-                    expected[t, x[t], m] += f[m]
+                    expected[t, x[t], m] += w * f[m]
 
 
 @compiled
 def add_weight_scores(
-    tokens, starts, last, label, row, inverse, positions, matrices, scores, information
+    tokens, starts, last, label, row, inverse, weight, positions, matrices, scores, information
 ):
-    """Of samples whose label has distribution f: Σ P_t[o_i, x_it]/f[o_i] and Σ_o P_t[o,
-    x_it]²/f[o], for a matrix P_t at each position.
+    """Of samples whose label has distribution f: Σ w_i P_t[o_i, x_it]/f[o_i] and Σ w_i Σ_o P_t[o,
+    x_it]²/f[o], for a matrix P_t at each position and the weight w of each sample.
 
     They are added to scores and information (K, r) of each last token and each of r ``positions``;
     matrices (r, N, N) have their distributions in rows. ``inverse[row_i]`` holds 1/f. Twin:
@@ -220,8 +223,8 @@ def add_weight_scores(
             x = tokens[starts[i] + positions[j]]
             if x < N:
                 distribution = matrices[j, x]
-                scores[k, j] += distribution[o] * r[o]
+                scores[k, j] += weight[i] * (distribution[o] * r[o])
                 total = 0.0
                 for m in range(N):
                     total += distribution[m] * distribution[m] * r[m]
-                information[k, j] += total
+                information[k, j] += weight[i] * total

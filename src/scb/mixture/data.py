@@ -23,7 +23,7 @@ from scb.mixture.partition import Partition, Shape, in_every, in_groups, without
 from scb.mixture.rows import RowTable, Slots, StateScores
 from scb.mixture.tuning import TUNING
 
-SIZE = attrgetter("n")
+SIZE = attrgetter("n", "total_weight")
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,7 @@ class Data:
     # A ``Partition`` each, or the executor's handle of it
     partitions: list[Any]
     sizes: list[int]  # samples in each
+    weights: list[float]  # how often those in each count together
     shape: Shape  # numbers of tokens, states and positions
     # (N,), how often each token occurs in the contexts
     mu: Array
@@ -102,8 +103,10 @@ class Data:
         independent: bool,
     ) -> "Data":
         """Partitions that an executor holds."""
-        sizes = executor.results(executor.map(SIZE, zip(partitions, strict=True)))
-        return cls(executor, partitions, sizes, shape, mu, independent)
+        held = executor.results(executor.map(SIZE, zip(partitions, strict=True)))
+        sizes = [size for size, _ in held]
+        weights = [weight for _, weight in held]
+        return cls(executor, partitions, sizes, weights, shape, mu, independent)
 
     @property
     def N(self) -> int:
@@ -121,9 +124,14 @@ class Data:
         return self.shape.T
 
     @property
-    def n(self) -> int:
-        """Number of samples."""
+    def n_samples(self) -> int:
+        """Number of samples, whatever their weights."""
         return sum(self.sizes)
+
+    @property
+    def n(self) -> float:
+        """How often all samples count together: their number, unless they have weights."""
+        return sum(self.weights)
 
     def total(self, function: Callable[..., Any], *same: Any, rows: Rows | None = None) -> Any:
         """The sum over all partitions of a function of ``Partition``, its ``RowTable`` if ``rows``
@@ -160,7 +168,7 @@ class Data:
         Where they are few for the size of P, rows come here: that is less than a few sums.
         """
         most = slots.codes(self.N)
-        worthwhile = not self.own_background and most <= min(TUNING.table_rows, 4 * self.n)
+        worthwhile = not self.own_background and most <= min(TUNING.table_rows, 4 * self.n_samples)
         if not worthwhile and not self.own_background:
             table = self._sorted_rows(slots)
             if table is not None:
@@ -222,7 +230,8 @@ class Data:
 
     def thinned(self, samples: int) -> "Data":
         """A limited number of the samples, in groups that are spread evenly over all."""
-        return self if self.n <= samples else self._only(in_every, self.n / samples)
+        number = self.n_samples
+        return self if number <= samples else self._only(in_every, number / samples)
 
     def whole(self) -> "Data":
         """The samples that have a token at every position, where these are nearly all; else all
@@ -237,7 +246,7 @@ class Data:
 
     def of_groups(self, chosen: Flags) -> "Data":
         """The samples of some groups of neighbours (G,), which are all of one size."""
-        return self._only(in_groups, -(-self.n // len(chosen)), chosen)
+        return self._only(in_groups, -(-self.n_samples // len(chosen)), chosen)
 
     def with_one_state(self) -> "Data":
         """The same samples with weights that do not depend on the last token."""

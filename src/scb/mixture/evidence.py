@@ -65,7 +65,7 @@ class PendingEvidence:
         """The evidence; the same bits whenever it is asked for."""
         slots = self.search.all_slots()
         counted = self.rows.counted
-        samples = self.search.data.n if counted is None else len(counted.label)
+        samples = self.search.data.n_samples if counted is None else len(counted.label)
         # How often the rows can be passed over for each slot
         passes = TUNING.evidence_effort / max(
             samples * self.search.mixture.q.shape[1] * len(slots), 1

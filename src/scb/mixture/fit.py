@@ -104,7 +104,7 @@ def fit_mixture(
         for search in searches:
             add_current(search)
     settled = [
-        search.settle_or_stop(progress) if stoppable else search.settle(progress)
+        _settle_or_stop(search, progress) if stoppable else search.settle(progress)
         for search in searches
     ]
     best = _best(searches)
@@ -127,6 +127,20 @@ def _best(searches: list[Selection]) -> int:
     if len(searches) == 1:
         return 0
     return int(np.argmax([CrossFit.from_search(search).value() for search in searches]))
+
+
+def _settle_or_stop(search: Selection, progress: Progress | None) -> bool:
+    """Search until nothing changes, or until an interrupt, at what was fitted last; whether nothing
+    changed.
+    """
+    try:
+        return search.settle(progress)
+    except KeyboardInterrupt:
+        if search.fitted is None:
+            raise
+        support, search.mixture = search.fitted
+        search.support = list(support)
+        return False
 
 
 def _given(
@@ -221,7 +235,7 @@ def _limit(rows: Rows, at: Mixture, crossed: CrossFit | None) -> Callable[..., L
 
 def _rows_in(rows: Rows, data: Data) -> int:
     """How many rows there are, at most."""
-    return data.n if rows.counted is None else len(rows.counted.label)
+    return data.n_samples if rows.counted is None else len(rows.counted.label)
 
 
 def _fit_to_the_end(search: Selection) -> tuple[Rows, Fit, Array, CrossFit | None]:

@@ -50,6 +50,8 @@ class Partition:
     label: Ints  # (n,)
     # Of each sample; None where it is the distribution of all labels
     background: Background | None = None
+    # (n,), how often each sample counts; None where all count once
+    weight: Array | None = None
 
     @classmethod
     def from_blocks(cls, walked: list[Block], blocks: Iterable[Block] | None = None) -> "Partition":
@@ -72,6 +74,16 @@ class Partition:
         """Number of samples."""
         return self.last.size
 
+    @property
+    def weights(self) -> Array:
+        """(n,): how often each sample counts."""
+        return np.ones(self.n) if self.weight is None else self.weight
+
+    @property
+    def total_weight(self) -> float:
+        """How often all samples count together: their number, unless they have weights."""
+        return self.n if self.weight is None else float(self.weight.sum())
+
     @cached_property
     def order(self) -> Ints:
         """(n,): the samples sorted by state."""
@@ -79,7 +91,8 @@ class Partition:
 
     def by_label(self, shape: Shape) -> Array:
         """(K, N): samples with each state and label."""
-        counts = np.bincount(self.last * shape.N + self.label, minlength=shape.K * shape.N)
+        pairs = self.last * shape.N + self.label
+        counts = np.bincount(pairs, self.weight, minlength=shape.K * shape.N)
         return counts.reshape(shape.K, shape.N).astype(float)
 
     def with_background(self, background: Background) -> "Partition":
@@ -142,7 +155,8 @@ class Partition:
         chosen = choose(self, first + np.arange(self.n), *arguments)
         blocks = [block.some(np.flatnonzero(chosen[at])) for at, block in self.chunks()]
         background = self.background and self.background.some(np.flatnonzero(chosen))
-        return replace(Partition.from_blocks(blocks), background=background)
+        weight = None if self.weight is None else self.weight[chosen]
+        return replace(Partition.from_blocks(blocks), background=background, weight=weight)
 
     # ------------------------------------------------------------------------------------- counting
 
@@ -150,13 +164,13 @@ class Partition:
         """The samples at these slots, as one row each or with equal ones ``counted``."""
         if not counted:
             columns = at.columns(shape.N, self.gather(at.positions, shape.N), self.last)
-            weight = np.ones(self.n)
-            return RowTable(columns, self.last, self.label, weight, background=self.background)
+            samples = columns, self.last, self.label, self.weights
+            return RowTable(*samples, background=self.background)
         codes = np.empty(self.n, np.int64)
         used = at.positions[:, at.used]
         for where, chunk in self.chunks():
             encode_rows(*chunk, used, shape.N, codes[where])
-        counts = np.bincount(codes, minlength=at.codes(shape.N))
+        counts = np.bincount(codes, self.weight, minlength=at.codes(shape.N))
         occurring = np.flatnonzero(counts)
         row = np.cumsum(counts > 0) - 1
         return at.table(shape.N, occurring, counts[occurring].astype(float), index=row[codes])
@@ -170,27 +184,26 @@ class Partition:
         key = (self.last * shape.N + self.label).astype(np.uint64)
         for j in at.used:
             key = key * np.uint64(TUNING.multiplier) + tokens[:, j]
-        _, first, index, counts = np.unique(
-            key, return_index=True, return_inverse=True, return_counts=True
-        )
+        _, first, index = np.unique(key, return_index=True, return_inverse=True)
         if first.size > TUNING.fewer_rows * self.n:
             return None
         same = all((x == x[first][index]).all() for x in (tokens, self.last, self.label))
         if not same:
             return None
         columns = at.columns(shape.N, tokens[first], self.last[first])
-        weight = counts.astype(float)
+        weight = np.bincount(index, self.weight).astype(float)
         return RowTable(columns, self.last[first], self.label[first], weight, index=index)
 
     def scores(
         self, shape: Shape, table: Array, weight: Array | None = None, folds: Ints | None = None
     ) -> Array:
-        """(K, T): Σ_i weight_i · table[o_i, x_it] over the samples of each state, o_i the label.
+        """(K, T): Σ_i weight_i · table[o_i, x_it] over the samples of each state, o_i the label;
+        besides, samples count as often as they do.
 
         Where states have ``folds`` (K,), each fold has N rows of the table.
         """
         scores = np.zeros((shape.K, shape.T))
-        weight = np.ones(self.n) if weight is None else weight
+        weight = self.weights if weight is None else self.weights * weight
         for at, chunk in self.chunks(TUNING.samples_at_once):
             row = chunk.label if folds is None else chunk.label + shape.N * folds[chunk.last]
             _add_scores(chunk, row, weight[at], table, scores)
@@ -208,16 +221,17 @@ class Partition:
     def distribution_scores(self, rows: RowTable, shape: Shape, table: Array, at: Mixture) -> Array:
         """(K, T): Σ_i Σ_o table[o, x_it]/f_io, where f_i is the distribution of each label."""
         scores = np.zeros((shape.K, shape.T))
-        for chunk, inverse, row in self.inverse_probabilities(rows, at):
-            _add_scores(chunk, row, np.ones(chunk.n), inverse @ table, scores)
+        for chunk, inverse, row, weight in self.inverse_probabilities(rows, at):
+            _add_scores(chunk, row, weight, inverse @ table, scores)
         return scores
 
     def distributions(
         self, rows: RowTable, at: Mixture, k: int | None = None
-    ) -> Iterator[tuple[Block, Array, Ints]]:
+    ) -> Iterator[tuple[Block, Array, Ints, Array]]:
         """The samples in parts, those of state k or all; the distribution of the label (r, N), for
-        some rows; the row of each sample.
+        some rows; the row and the weight of each sample.
         """
+        weights = self.weights
         chosen = np.ones(len(rows.last), bool) if k is None else rows.last == k
         counted = None
         if rows.index is not None:
@@ -227,28 +241,31 @@ class Partition:
         for where, chunk in self.chunks(TUNING.samples_at_once if counted is None else None):
             mine = np.flatnonzero((chunk.last == k) | (k is None))
             row = rows.row_numbers[where][mine]
+            weight = weights[where][mine]
             if counted is not None:
-                yield chunk.some(mine), counted, number[row]
+                yield chunk.some(mine), counted, number[row], weight
             else:
-                yield chunk.some(mine), rows.some(row).distributions(at), np.arange(mine.size)
+                f = rows.some(row).distributions(at)
+                yield chunk.some(mine), f, np.arange(mine.size), weight
 
     def inverse_probabilities(
         self, rows: RowTable, at: Mixture, k: int | None = None
-    ) -> Iterator[tuple[Block, Array, Ints]]:
+    ) -> Iterator[tuple[Block, Array, Ints, Array]]:
         """As ``distributions``, with one over the probability of every label (r, N)."""
-        for chunk, f, row in self.distributions(rows, at, k):
-            yield chunk, 1 / np.maximum(f, TUNING.tiny), row
+        for chunk, f, row, weight in self.distributions(rows, at, k):
+            yield chunk, 1 / np.maximum(f, TUNING.tiny), row, weight
 
     def missing(self, shape: Shape) -> Array:
         """(K, T): of the samples with each state, how many have no token at each position."""
         absent = np.zeros((shape.K, shape.T))
         most = TUNING.samples_at_once
-        for _, chunk in self.chunks():
+        for at, chunk in self.chunks():
+            weights = self.weights[at]
             cut = np.flatnonzero(chunk.has_gap(shape.N, shape.T))
             for first in range(0, cut.size, most):
                 part = chunk.some(cut[first : first + most])
                 where = part.tokens[part.starts[:, None] + np.arange(shape.T)] == shape.N
-                np.add.at(absent, part.last, where)
+                np.add.at(absent, part.last, where * weights[cut[first : first + most], None])
         return absent
 
     def source_tables(
@@ -259,8 +276,8 @@ class Partition:
         """
         scores = np.zeros((shape.T, shape.N, shape.N))
         information = np.zeros_like(scores)
-        for chunk, inverse, row in self.inverse_probabilities(rows, at, k):
-            add_source_tables(*chunk.pairs, row, inverse, scores, information)
+        for chunk, inverse, row, weight in self.inverse_probabilities(rows, at, k):
+            add_source_tables(*chunk.pairs, row, inverse, weight, scores, information)
         return scores, information
 
     def label_tables(self, rows: RowTable, shape: Shape, at: Mixture) -> tuple[Array, Array]:
@@ -269,8 +286,8 @@ class Partition:
         """
         came = np.zeros((shape.T, shape.N, shape.N))
         expected = np.zeros_like(came)
-        for chunk, f, row in self.distributions(rows, at):
-            add_label_tables(*chunk.pairs, row, f, came, expected)
+        for chunk, f, row, weight in self.distributions(rows, at):
+            add_label_tables(*chunk.pairs, row, f, weight, came, expected)
         return came, expected
 
     def weight_scores(
@@ -290,9 +307,11 @@ class Partition:
         """
         scores = np.zeros((shape.K, len(positions)))
         information = np.zeros_like(scores)
-        for chunk, inverse, row in self.inverse_probabilities(rows, at):
+        for chunk, inverse, row, weight in self.inverse_probabilities(rows, at):
             bounded = np.minimum(inverse, 1 / floor)
-            add_weight_scores(*chunk, row, bounded, positions, matrices, scores, information)
+            add_weight_scores(
+                *chunk, row, bounded, weight, positions, matrices, scores, information
+            )
         return scores, information
 
     def pair_tables(self, shape: Shape, pairs: Positions) -> Array:
@@ -311,7 +330,9 @@ class Partition:
             code = self.label[:, None] * N + self.gather(positions[:, first : first + most], N)
             for i in np.flatnonzero((first <= slot) & (slot < first + most)):
                 mine = self.order[bounds[states[i]] : bounds[states[i] + 1]]
-                tables[i] = np.bincount(code[mine, slot[i] - first], minlength=N * N).reshape(N, N)
+                own = None if self.weight is None else self.weight[mine]
+                counts = np.bincount(code[mine, slot[i] - first], own, minlength=N * N)
+                tables[i] = counts.reshape(N, N)
         return tables
 
     def chi_squares(self, shape: Shape, mu: Array) -> Array:

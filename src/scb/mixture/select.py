@@ -79,7 +79,7 @@ class Selection:
     # The rows that were asked for last
     _kept: tuple[Data, Slots, Rows] | None = field(default=None, repr=False)
     # The positions and the mixture that were fitted last
-    _fitted: tuple[Support, Mixture] | None = field(default=None, repr=False)
+    fitted: tuple[Support, Mixture] | None = field(default=None, repr=False)
 
     @classmethod
     def from_initial(cls, data: Data, policy: Policy, initial: Initial) -> "Selection":
@@ -184,17 +184,6 @@ class Selection:
                 return True
         return False
 
-    def settle_or_stop(self, progress: Progress | None = None) -> bool:
-        """As ``settle``, but an interrupt ends the search at what was fitted last."""
-        try:
-            return self.settle(progress)
-        except KeyboardInterrupt:
-            if self._fitted is None:
-                raise
-            support, self.mixture = self._fitted
-            self.support = list(support)
-            return False
-
     def weak(self, removals: list[Removal]) -> list[Slot]:
         """The slots without weight, and those that are worth less than they cost with P fixed: at
         most one removal for each state, and at most one of several slots.
@@ -280,7 +269,7 @@ class Selection:
         options = {"tolerance": TUNING.close, "stall": TUNING.close} if many else {}
         fit = self.policy.fit(rows, self.mixture.lifted(), **options)
         self.mixture = fit.mixture
-        self._fitted = list(self.support), fit.mixture
+        self.fitted = list(self.support), fit.mixture
         return fit
 
     def final_fit(self, with_background: Flags) -> tuple[Rows, Fit]:

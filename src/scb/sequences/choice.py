@@ -6,12 +6,14 @@ distribution of all labels: this is the easiest to read. Another choice is made 
 held-out symbols clearly better. For an n-gram no lags need be fitted again: a mixture of what it
 predicts and what the lags predict comes close to a fit of both. Where sequences differ in the
 symbols that they use, the lags are looked for once more beside frequencies of each sequence; if
-that takes fewer parameters, what looked like memory was none.
+that takes fewer parameters, what looked like memory was none. Windows count as often as their
+weights say, except in an n-gram, which counts each of them once.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,6 +59,7 @@ SHARES = np.linspace(0, 1, 21)
 ENTRIES = 1 << 26
 # An impossible label counts as this probable
 LEAST = 1e-300
+WEIGHTS = attrgetter("weights")
 # Held by the executor of the data: for each partition (n,), the probability of each label
 Likelihoods = list[Any]
 NAMES: dict[tuple[Any, bool], str] = {
@@ -151,17 +154,22 @@ class HeldOutBlocks(NamedTuple):
         executor = self.test.executor
         return executor.total(executor.map(function, zip(*held, strict=True))) / self.test.n
 
+    @property
+    def weights(self) -> list[Any]:
+        """For each held-out partition (n,), how often each window counts; held where it lies."""
+        return self.test.executor.map(WEIGHTS, zip(self.test.partitions, strict=True))
+
     def bits(self, likelihoods: Likelihoods) -> float:
         """The mean number of bits per held-out symbol."""
-        return float(-self.total(_loglik, likelihoods) / np.log(2))
+        return float(-self.total(_loglik, likelihoods, self.weights) / np.log(2))
 
     def gain(self, own: Likelihoods, other: Likelihoods) -> "Gain":
         """What another prediction saves."""
-        return Gain.of(self.total(_gains, own, other)[-1], self.test.n)
+        return Gain.of(self.total(_gains, own, other, self.weights)[-1], self.test.n)
 
     def gain_of_mixture(self, own: Likelihoods, other: Likelihoods) -> "Gain":
         """What the best mixture with another prediction saves."""
-        sums = self.total(_gains, own, other)
+        sums = self.total(_gains, own, other, self.weights)
         return Gain.of(sums[np.argmax(sums[:, 0])], self.test.n)
 
 
@@ -172,7 +180,7 @@ class Gain(NamedTuple):
     error: float
 
     @classmethod
-    def of(cls, moments: Array, n: int) -> "Gain":
+    def of(cls, moments: Array, n: float) -> "Gain":
         """From the means of the gains of n symbols and of their squares, in nats."""
         mean, square = moments
         error = np.sqrt(max(square - mean**2, 0.0) / n)
@@ -184,19 +192,19 @@ class Gain(NamedTuple):
         return self.bits >= max(WORTH, CLEAR * self.error)
 
 
-def _loglik(likelihoods: Array) -> Array:
+def _loglik(likelihoods: Array, weight: Array) -> Array:
     """The log-likelihood of labels; one that is impossible counts as nearly so."""
-    return np.log(np.maximum(likelihoods, LEAST)).sum()
+    return (weight * np.log(np.maximum(likelihoods, LEAST))).sum()
 
 
-def _gains(own: Array, other: Array) -> Array:
+def _gains(own: Array, other: Array, weight: Array) -> Array:
     """(shares, 2): for each share of another prediction in a mixture, the sum of what labels gain
     by it, and the sum of the squares.
     """
     own = np.maximum(own, LEAST)
     mixed = (1 - SHARES[:, None]) * own + SHARES[:, None] * np.maximum(other, LEAST)
     gains = np.log(mixed / own)
-    return np.stack([gains.sum(axis=1), (gains**2).sum(axis=1)], axis=1)
+    return np.stack([(weight * gains).sum(axis=1), (weight * gains**2).sum(axis=1)], axis=1)
 
 
 # --------------------------------------------------------------------------------------- lags
@@ -271,11 +279,11 @@ def _beside_frequencies(
     these lags have the lower BIC.
     """
     several = sum(data.total(sequence_starts) for data in blocks) > 1
-    if not several or sum(data.n for data in blocks) * len(classes) > ENTRIES:
+    if not several or sum(data.n_samples for data in blocks) * len(classes) > ENTRIES:
         return best
     frequencies = SequenceBackground.fit(blocks.train)
     alike = blocks.mapped(_prior_likelihoods, frequencies)
-    gain = blocks.gain(alike, blocks.mapped(_frequency_likelihoods, frequencies))
+    gain = blocks.gain(alike, blocks.mapped(frequencies.likelihoods))
     if gain.bits < DIFFERENT * gain.error:
         return best
     beside = replace(usual, background=frequencies.option)
@@ -290,12 +298,6 @@ def _prior_likelihoods(
     return frequencies.prior[partition.label]
 
 
-def _frequency_likelihoods(
-    partition: Partition, shape: Shape, frequencies: SequenceBackground
-) -> Array:
-    return frequencies.likelihoods(partition, shape)
-
-
 def _sequence_bits(model: LagModel, data: Data) -> float:
     """What frequencies of each sequence need where lags were found without them, in bits per
     symbol; NaN where there is one sequence.
@@ -307,7 +309,7 @@ def _sequence_bits(model: LagModel, data: Data) -> float:
 
 
 def _frequency_loglik(partition: Partition, shape: Shape, frequencies: SequenceBackground) -> Array:
-    return np.log(frequencies.likelihoods(partition, shape)).sum()
+    return (partition.weights * np.log(frequencies.likelihoods(partition, shape))).sum()
 
 
 # ----------------------------------------------------------------------------------------- n-grams

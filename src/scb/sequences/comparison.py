@@ -207,8 +207,8 @@ def compare(
          model    bits  difference   error      bic  lags  parameters
       this one  0.4807     +0.0000  0.0000    707.2     3           6
     no context  0.7589     +0.2782  0.0233  1,099.4     2           7
-    >>> scb.compare(models, test, train=train).columns["model"][:3]
-    array(['this one', 'no context', 'bigram'], dtype='<U34')
+    >>> scb.compare(models, test, train=train).columns["model"][:3].tolist()
+    ['this one', '7-gram, kneser-ney', 'context tree, depth 12']
     """
     if not isinstance(models, Mapping) or not models:
         raise InputError(

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from scb.inputs import InputError, one_of
@@ -14,13 +15,14 @@ from scb.sequences.coding import windows_of_symbols
 from scb.sequences.kept import MEMORY, KeptSymbols
 from scb.sequences.lag_fit import MAX_LAG, LagSettings, Transition
 from scb.sequences.lag_model import LagModel
-from scb.sequences.predictor import LagPredictor
+from scb.sequences.reasons import LagReasons
 from scb.sequences.summary import fit_problems
 from scb.sequences.symbols import as_sequences
 from scb.sequences.tables import Classes
+from scb.sequences.weighting import explained_share, windows_with_weights
 
 
-class SparseContextualBigram(LagPredictor):
+class SparseContextualBigram(LagReasons):
     """A model of sequences that finds which earlier symbols (lags) decide the next one.
 
     The next symbol has the distribution b[k]·G + Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ]. Here x_ℓ is the symbol ℓ
@@ -107,6 +109,10 @@ class SparseContextualBigram(LagPredictor):
     sequence_bits_ : float
         If lags were found in several sequences beside the background "labels", the bits per symbol
         of frequencies of each sequence instead of lags; otherwise NaN.
+    groups_ : GroupTest
+        Whether the groups share lags, weights and matrices, if ``fit`` was given groups.
+    explained_share_ : float
+        With ``probabilities``: the share that the model explains of what these say, in nats.
 
     Examples
     --------
@@ -192,6 +198,9 @@ class SparseContextualBigram(LagPredictor):
         *,
         lengths: Any = None,
         init: "SparseContextualBigram | None" = None,
+        sample_weight: Any = None,
+        probabilities: Any = None,
+        groups: Any = None,
     ) -> Self:
         """Find the lags and estimate the model.
 
@@ -210,6 +219,15 @@ class SparseContextualBigram(LagPredictor):
         init : SparseContextualBigram, optional
             A fitted model whose transition matrices the search starts from. Given these, the
             weights are the solution of a concave problem, so that fewer data suffice.
+        sample_weight : (sequences,) or (symbols,) array, optional
+            How often each sequence, or each symbol as a label, counts. If no option is "auto",
+            whole numbers are the same as repeated data. An n-gram counts every symbol once.
+        probabilities : (symbols, N) array, optional
+            Soft labels: the distributions that another model predicts. Row i is the distribution of
+            the symbol after symbol i, as ``predict_proba`` returns it, with columns for the sorted
+            symbols. ``explained_share_`` says how much of them the lags explain.
+        groups : (sequences,) sequence, optional
+            The group of each sequence. ``groups_`` is then what ``compare_groups`` finds.
 
         Returns
         -------
@@ -218,18 +236,32 @@ class SparseContextualBigram(LagPredictor):
         """
         settings = self._settings()
         one_of("handle_unknown", self.handle_unknown, ("error", "missing"))
-        if (
-            y is not None
-            and not is_dask(X)
-            and len(y) not in (len(X), len(as_sequences(X, lengths).lengths))
-        ):
-            raise InputError(
-                "y is ignored, and this one is not as long as X: for lengths, say lengths="
-            )
-        data, classes, width = windows_of_symbols(X, lengths, settings.max_lag, settings.has_states)
+        if y is not None and not is_dask(X):
+            own = as_sequences(X, lengths).lengths
+            if len(np.asarray(y)) not in (len(own), sum(own)):
+                raise InputError(
+                    "y is ignored, and this one is not as long as X: for lengths, say lengths="
+                )
         self._kept = None
+        for name in ("groups_", "explained_share_"):
+            vars(self).pop(name, None)
         known = None if init is None else init._model()
-        return self._fit_windows(data, classes, settings, width, known)
+        if sample_weight is None and probabilities is None:
+            data, classes, width = windows_of_symbols(
+                X, lengths, settings.max_lag, settings.has_states
+            )
+        else:
+            X = as_sequences(X, lengths)
+            lengths = None
+            data, classes, width = windows_with_weights(
+                X, settings.max_lag, settings.has_states, sample_weight, probabilities
+            )
+        self._fit_windows(data, classes, settings, width, known)
+        if probabilities is not None:
+            self.explained_share_ = explained_share(self._fitted, data)
+        if groups is not None:
+            self.groups_ = self.compare_groups(X, groups, lengths=lengths)
+        return self
 
     def partial_fit(
         self,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -15,10 +15,14 @@ from scb.arrays import Array
 from scb.mixture.arrays import Flags
 from scb.sequences.coding import windows_of_codes
 from scb.sequences.lag_model import LagModel
+from scb.sequences.matrix_pictures import plot_timeline
 from scb.sequences.paired import paired_error
 from scb.sequences.summary import text_table
 from scb.sequences.symbols import readable
 from scb.sequences.tables import Arrays, Codes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Colours of the lags that are worth most; all others are grey
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
@@ -61,6 +65,10 @@ class Explanation:
      lag 4  0.328  0.3685  0.3397 - 0.3973
     >>> reasons.posterior.shape, reasons.posterior.sum(axis=1)[:3].round(12)
     ((3000, 7), array([0., 1., 1.]))
+    >>> reasons.columns["lag"], reasons.to_html(most=100).count("<span")
+    (array([6, 4]), 102)
+    >>> reasons.plot().get_ylabel()
+    'bits explained'
     """
 
     symbols: list[Any]
@@ -146,6 +154,30 @@ class Explanation:
         text = self.separator.join(self._span(i, colours) for i in shown)
         style = "white-space:pre-wrap;overflow-wrap:anywhere;font-family:monospace;line-height:1.7"
         return f'<p>{" &nbsp; ".join(legend)}</p><div style="{style}">{text}</div>'
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Plot the bits that the lags explain along the sequences.
+
+        The grey area is how many bits the model saves over the background alone. The lines are what
+        the lags that are worth most save, in the colours of the text.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw in. By default a new figure is made.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes with the plot.
+        """
+        colours = dict(zip(self.columns["lag"].tolist(), _COLOURS, strict=False))
+        predicted = ~np.isnan(self.bits)
+        by_lag = {
+            lag: np.where(predicted, self.lag_bits[:, [lag]].toarray().ravel(), np.nan)
+            for lag in colours
+        }
+        return plot_timeline(self.background_bits - self.bits, by_lag, colours, ax)
 
     def _span(self, i: int, colours: dict[int, str]) -> str:
         """A symbol, coloured and with its sources in a title."""

@@ -144,7 +144,7 @@ def fit_lags(
     )
     facts = FitFacts(
         loglik=model.loglik(data),
-        n_windows=data.n,
+        n_windows=round(data.n),
         n_symbols=round(data.tokens),
         n_parameters=best.parameters,
         n_iter=len(best.path),
@@ -165,7 +165,7 @@ def chosen_background(background: Any, data: Data, classes: Classes) -> WindowBa
     return ModelBackground(background, classes)
 
 
-def bic_of(estimate: Estimate, n: int) -> float:
+def bic_of(estimate: Estimate, n: float) -> float:
     """The BIC of an estimate from n windows."""
     return float(np.log(n) * estimate.parameters - 2 * estimate.loglik)
 
@@ -211,7 +211,7 @@ def as_lags(
     )
 
 
-def _unseen(distribution: Array, n: int) -> Array:
+def _unseen(distribution: Array, n: float) -> Array:
     """(N,): the probability of each symbol that never was one of n labels, as Witten and Bell
     estimate it; 0 for the others.
     """
@@ -268,7 +268,7 @@ def _initial(known: dict[int, Array], data: Data) -> Initial:
 # ------------------------------------------------------------------------- evidence and stability
 
 
-def lag_evidence(pending: PendingEvidence, n: int) -> Mapping[str, Array]:
+def lag_evidence(pending: PendingEvidence, n: float) -> Mapping[str, Array]:
     """The columns nats, delta_bic, influence_stderr and nats_bound of ``LagModel.table``, for a fit to n
     windows.
 
@@ -279,7 +279,7 @@ def lag_evidence(pending: PendingEvidence, n: int) -> Mapping[str, Array]:
     return _columns(pending, n) if kept is None else LazyColumns(partial(_columns, kept, n))
 
 
-def _columns(pending: PendingEvidence, n: int) -> dict[str, Array]:
+def _columns(pending: PendingEvidence, n: float) -> dict[str, Array]:
     evidence = pending.find()
     nats, bounds, parameters, errors = (
         # A longer lag is an earlier position
@@ -346,7 +346,7 @@ def found_again(
     windows = data if background is None else background.cross_fitted(data)
     rng = generator(seed)
     positions = model.max_lag - 1 - model.attention.indices
-    blocks = min(100, data.n)
+    blocks = min(100, data.n_samples)
     firsts = [rng.permutation(blocks) < blocks // 2 for _ in range(halves // 2)]
     chosen = [half for first in firsts for half in (first, ~first)]
 

@@ -18,13 +18,14 @@ def warn_if_long(data: Data, fits: Sequence[Callable[[Data], Any]]) -> bool:
 
     The time grows at least as fast as the number of samples.
     """
-    if data.n * data.N < _LARGE or not isinstance(data.executor, Here):
+    n = data.n_samples
+    if n * data.N < _LARGE or not isinstance(data.executor, Here):
         return False
-    part = data.thinned(data.n // _PART)
+    part = data.thinned(n // _PART)
     began = perf_counter()
     for fit in fits:
         fit(part)
-    seconds = (perf_counter() - began) * data.n / part.n
+    seconds = (perf_counter() - began) * n / part.n_samples
     if seconds < _LONG:
         return False
     warnings.warn(

@@ -47,9 +47,12 @@ def plot_influence(model: LagModel, ax: "Axes | None" = None) -> "Axes":
 
 
 def _rows(model: LagModel) -> list[int]:
-    """The rows of ``attention`` that are drawn: all or, if there are many, those with a lag."""
+    """The rows of ``attention`` that are drawn: all or, if there are many, those with a lag, those
+    with the same lags next to each other.
+    """
     K = len(model.background_weight)
-    with_lags = np.flatnonzero(np.diff(model.attention.indptr)).tolist()
+    lags = np.split(model.attention.indices, model.attention.indptr[1:-1])
+    with_lags = sorted((k for k in range(K) if lags[k].size), key=lambda k: lags[k].tolist())
     return with_lags if K > _ROWS and with_lags else list(range(K))
 
 
@@ -74,6 +77,7 @@ def _heat_map(
         vmin=0,
         vmax=top,
         aspect="auto",
+        interpolation="nearest",
         extent=(0.5, lags + 0.5, rows - 0.5, -0.5),
     )
     _label_axes(ax, model, lags)

@@ -11,7 +11,7 @@ from scb.arrays import Array
 from scb.inputs import InputError, integer
 from scb.mixture.data import Data
 from scb.sequences.coding import windows_of_codes
-from scb.sequences.explaining import Explanation, explain, labels_among
+from scb.sequences.explaining import labels_among
 from scb.sequences.fitted import FittedLags
 from scb.sequences.forecasting import forecast
 from scb.sequences.symbols import as_sequences, encode
@@ -34,7 +34,7 @@ class LagPredictor(FittedLags):
         codes, _ = self._codes(X, lengths)
         return windows_of_codes(codes, len(model.classes), model.max_lag, model.context)
 
-    def _loglik(self, X: Any, lengths: Any) -> tuple[float, int]:
+    def _loglik(self, X: Any, lengths: Any) -> tuple[float, float]:
         """Log-likelihood of the labels in X, and how many they are."""
         data = self._windows(X, lengths)
         return self._model().loglik(data), data.n
@@ -65,36 +65,7 @@ class LagPredictor(FittedLags):
         data = windows_of_codes(codes, len(model.classes), model.max_lag, model.context)
         each = np.full(sum(sequences.lengths), np.nan)
         each[labels_among(codes)] = model.log_likelihoods(data)
-        return sequences.beside_input(each)
-
-    def explain(self, X: Any, *, lengths: Any = None, predicted: bool = False) -> Explanation:
-        """Find where each symbol of X comes from: the posterior probability of its sources.
-
-        The model draws a symbol from one of a few sources: a lag, or the background. Given the
-        symbol, each source has an exact posterior probability, its part of the probability of the
-        symbol. The bits of a lag are how many more bits the symbol would take if the symbol at that
-        lag were missing. In a notebook the result is shown as text, coloured by source.
-
-        Parameters
-        ----------
-        X : sequences
-            One sequence of symbols or several, in any form that ``fit`` accepts except Dask
-            collections.
-        lengths : list of int, optional
-            The lengths of the sequences, if X is several sequences one after the other.
-        predicted : bool, default False
-            Whether to explain the most likely symbol at each place, instead of the one that is
-            there.
-
-        Returns
-        -------
-        Explanation
-            The posterior and the bits of every symbol, one sequence after the other, and the bits
-            that each lag is worth, with intervals.
-        """
-        sequences = as_sequences(X, lengths)
-        codes, _ = self._codes(sequences, None)
-        return explain(self._model(), codes, sequences.separator, predicted)
+        return sequences._beside_input(each)
 
     def score(self, X: Any, y: Any = None, *, lengths: Any = None) -> float:
         """Compute the mean log-likelihood of the predicted symbols, in nats; higher is better.

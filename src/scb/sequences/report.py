@@ -17,6 +17,7 @@ from scb.provenance import versions
 from scb.sequences.baselines.per_sequence import SequenceBackground
 from scb.sequences.comparison import Score
 from scb.sequences.lag_model import LagModel
+from scb.sequences.matrix_pictures import plot_matrices
 from scb.sequences.pictures import plot_attention, plot_influence
 from scb.sequences.summary import answer_of, range_of, said_of_choices
 from scb.sequences.symbols import readable
@@ -138,6 +139,13 @@ def _beyond(model: LagModel) -> str:
     return f"the recent past ({model.background.name})"
 
 
+def _png(figure: Any) -> str:
+    """A figure as text that a page can contain."""
+    image = BytesIO()
+    figure.savefig(image, format="png", dpi=150)
+    return base64.b64encode(image.getvalue()).decode()
+
+
 def write_page(path: Path, model: LagModel, scores: Sequence[Score], **about: Any) -> None:
     """Write the page.
 
@@ -156,10 +164,7 @@ def write_page(path: Path, model: LagModel, scores: Sequence[Score], **about: An
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    image = BytesIO()
     plot = plot_influence if model.influence().max() > 0 else plot_attention
-    figure: Any = plot(model).figure
-    figure.savefig(image, format="png", dpi=150)
     meanings, rows = lag_table(model)
     longest = max((score.bits for score in scores), default=0.0)
     page = environment.get_template("report.html.j2").render(
@@ -171,7 +176,9 @@ def write_page(path: Path, model: LagModel, scores: Sequence[Score], **about: An
         meanings=meanings,
         rows=rows[:60],
         left_out=len(rows[60:]),
-        picture=base64.b64encode(image.getvalue()).decode(),
+        picture=_png(plot(model).figure),
+        matrices=_png(plot_matrices(model)) if rows else "",
+        timeline=_png(about["reasons"].plot().figure) if rows else "",
         effects=effects(model),
         scores=scores,
         longest=max(longest, 1e-9),

@@ -2,9 +2,9 @@
 
 Accepted: a 1-D array or list of symbols; a list of such sequences, of any lengths; a 2-D array
 whose rows are sequences (a single column is one sequence); a column of pandas, polars or Arrow, of
-symbols or of lists of them; a data frame, as ``scb.sequences.tables`` reads it; and the result of ``scb.read_sequences``. Symbols
-are integers, strings, booleans or floats. None, NaN, NaT, and the nulls of pandas and Arrow are
-missing.
+symbols or of lists of them; a data frame, as ``scb.sequences.tables`` reads it; and the result of
+``scb.read_sequences``. Symbols are integers, strings, booleans or floats. None, NaN, NaT, and the
+nulls of pandas and Arrow are missing.
 """
 
 import re
@@ -55,6 +55,8 @@ def inert(cell: Any) -> Any:
 def as_sequences(X: Any, lengths: Any = None) -> Sequences:
     """Tell one sequence from many, and check lengths."""
     _refuse_other_types(X)
+    if not hasattr(X, "__len__") and hasattr(X, "__array__") and not np.isscalar(X):
+        X = np.asarray(X)
     X = _with_gaps(X)
     if isinstance(X, Sequences):
         if lengths is not None:

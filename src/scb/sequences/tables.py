@@ -81,11 +81,11 @@ class Sequences:
         bounds = np.cumsum([0, *self.lengths]).tolist()
         return (flat[a:b] for a, b in pairwise(bounds))
 
-    def beside_input(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values (n, …) of the symbols in the order of the input, NaN for rows that were left out."""
+    def _beside_input(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values (n,) of the symbols in the order of the input; NaN for rows that were left out."""
         if self.rows is None:
             return values
-        ordered = np.full((self.n_rows, *values.shape[1:]), np.nan)
+        ordered = np.full(self.n_rows, np.nan)
         ordered[self.rows] = values
         return ordered
 

@@ -82,7 +82,8 @@ def _logliks(partition: Partition, shape: Shape, prior: Array) -> Array:
     """(C,): the log-likelihood of all labels with each of the concentrations."""
     own, length = own_counts(partition, shape)
     before = prior[partition.label]
-    logliks = [np.log((c * before + own) / (c + length)).sum() for c in CONCENTRATIONS]
+    weights = partition.weights
+    logliks = [(weights * np.log((c * before + own) / (c + length))).sum() for c in CONCENTRATIONS]
     return np.array(logliks)
 
 

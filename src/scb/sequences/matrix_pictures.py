@@ -1,0 +1,127 @@
+"""Pictures of the matrices of a model, and of what its lags explain along a sequence."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.cluster.hierarchy import leaves_list, linkage
+
+from scb.arrays import Array
+from scb.extras import wanted_for
+from scb.mixture.arrays import Ints
+from scb.sequences.lag_model import SHARED, LagModel
+from scb.sequences.symbols import readable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# With more symbols than this, not every one is named
+_NAMES = 40
+# Of more matrices than this, the strongest are drawn
+_MATRICES = 6
+# The timeline has at most so many bars
+_BARS = 200
+
+
+def plot_matrices(model: LagModel) -> "Figure":
+    """A heat map for each matrix, of many for the strongest: by how many percentage points the
+    symbol at the lag makes each next symbol more or less likely than it is on average. Symbols are
+    ordered by likeness.
+    """
+    with wanted_for("a picture"):
+        from matplotlib.figure import Figure
+
+    shifts = {
+        lag: 100 * (P - (P @ model.frequencies)[:, None]) for lag, P in model.matrices.items()
+    }
+    left_out = len(shifts) - _MATRICES
+    if left_out > 0:
+        weight = model.attention.sum(axis=0)
+        strength = {lag: weight[lag - 1] * np.abs(shift).mean() for lag, shift in shifts.items()}
+        strongest = sorted(shifts, key=lambda lag: -strength[lag])[:_MATRICES]
+        shifts = {lag: shifts[lag] for lag in sorted(strongest)}
+    order = likeness_order(list(shifts.values()), model.frequencies)
+    names = [readable(x) for x in model.classes[order].tolist()]
+    number = max(len(shifts), 1)
+    rows = -(-number // 3)
+    across = min(number, 3)
+    side = min(6.5, 2.2 + 0.22 * len(names)) if across < 3 else 4.2
+    figure = Figure(figsize=(0.8 + side * across, 0.6 + side * rows), layout="constrained")
+    axes = figure.subplots(rows, across, squeeze=False).ravel()
+    sizes = np.abs(np.concatenate([shift.ravel() for shift in shifts.values()] or [np.zeros(1)]))
+    # Of very many cells, a few that are much larger must not make all others pale
+    most = float(np.quantile(sizes, 0.999)) or 1.0
+    for ax, (lag, shift) in zip(axes, shifts.items(), strict=False):
+        image = ax.imshow(
+            shift[np.ix_(order, order)],
+            cmap="RdBu_r",
+            vmin=-most,
+            vmax=most,
+            aspect="auto",
+            interpolation="nearest",
+        )
+        _name_symbols(ax, names)
+        ax.set_title("all lags" if lag == SHARED else f"lag {lag}")
+        figure.colorbar(image, ax=ax, shrink=0.8, label="percentage points")
+    if left_out > 0:
+        figure.suptitle(f"the {_MATRICES} strongest matrices; {left_out} more are left out")
+    for ax in axes[len(shifts) :]:
+        ax.set_axis_off()
+    if not shifts:
+        axes[0].text(0.5, 0.5, "no lag is found", ha="center", transform=axes[0].transAxes)
+    return figure
+
+
+def likeness_order(shifts: list[Array], frequencies: Array) -> Ints:
+    """(N,): the symbols, those next to each other that predict, and are predicted, alike."""
+    N = len(frequencies)
+    if N < 3 or not shifts:
+        return np.arange(N)
+    features = np.column_stack([part for shift in shifts for part in (shift, shift.T)])
+    tree = linkage(features, method="average", optimal_ordering=N <= 100)
+    return leaves_list(tree).astype(np.int64)
+
+
+def _name_symbols(ax: "Axes", names: list[str]) -> None:
+    """Name rows and columns; of many symbols, every second, third, … one."""
+    every = -(-len(names) // _NAMES)
+    at = range(0, len(names), every)
+    size = 9 if len(names) <= 15 else 6
+    turned = 90 if max(map(len, names)) > 2 else 0
+    # A symbol may contain a $
+    ax.set_xticks(at, names[::every], fontsize=size, rotation=turned, parse_math=False)
+    ax.set_yticks(at, names[::every], fontsize=size, parse_math=False)
+    left_out = f" (one name in {every})" if every > 1 else ""
+    ax.set_xlabel(f"symbol at the lag{left_out}")
+    ax.set_ylabel("next symbol")
+
+
+def plot_timeline(
+    bits: Array, by_lag: dict[int, Array], colours: dict[int, str], ax: "Axes | None"
+) -> "Axes":
+    """Bits that the model explains (symbols,), and those of each lag, along a sequence; means over
+    neighbours where there are many. NaN is left out.
+    """
+    with wanted_for("a picture"):
+        from matplotlib.figure import Figure
+
+    if ax is None:
+        ax = Figure(figsize=(9.0, 3.2), layout="constrained").subplots()
+    width = -(-bits.size // _BARS)
+    x = np.arange(0, bits.size, width)
+
+    def means(values: Array) -> Any:
+        """The mean of each group of neighbours; 0 where none of them is predicted."""
+        there = ~np.isnan(values)
+        sums = np.add.reduceat(np.where(there, values, 0.0), x)
+        return sums / np.maximum(np.add.reduceat(there.astype(float), x), 1)
+
+    for lag, values in by_lag.items():
+        ax.step(x, means(values), where="post", color=colours[lag], label=f"lag {lag}", lw=1.2)
+    ax.fill_between(x, means(bits), step="post", color="0.85", label="all lags", zorder=0)
+    ax.axhline(0, color="0.5", lw=0.8)
+    ax.set_xlim(0, max(bits.size - 1, 1))
+    ax.set_xlabel("symbol" if width == 1 else f"symbol (means of {width} neighbours)")
+    ax.set_ylabel("bits explained")
+    ax.legend(fontsize=8, ncols=7, frameon=False, loc="lower left", bbox_to_anchor=(0, 1))
+    return ax

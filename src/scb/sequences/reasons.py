@@ -1,0 +1,127 @@
+"""What a fitted model of lags says about sequences beyond prediction: where each symbol comes from,
+and whether groups differ.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scb.sequences.explaining import Explanation, explain
+from scb.sequences.group_test import GroupTest, compare_groups
+from scb.sequences.matrix_pictures import plot_matrices
+from scb.sequences.predictor import LagPredictor
+from scb.sequences.symbols import as_sequences
+from scb.task.task import generator
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class LagReasons(LagPredictor):
+    """Explanations and tests of a fitted estimator."""
+
+    def explain(self, X: Any, *, lengths: Any = None, predicted: bool = False) -> Explanation:
+        """Find where each symbol of X comes from: the posterior probability of its sources.
+
+        The model draws a symbol from one of a few sources: a lag, or the background. Given the
+        symbol, each source has an exact posterior probability, its part of the probability of the
+        symbol. The bits of a lag are how many more bits the symbol would take if the symbol at that
+        lag were missing. In a notebook the result is shown as text, coloured by source.
+
+        Parameters
+        ----------
+        X : sequences
+            One sequence of symbols or several, in any form that ``fit`` accepts except Dask
+            collections.
+        lengths : list of int, optional
+            The lengths of the sequences, if X is several sequences one after the other.
+        predicted : bool, default False
+            Whether to explain the most likely symbol at each place, instead of the one that is
+            there.
+
+        Returns
+        -------
+        Explanation
+            The posterior and the bits of every symbol, one sequence after the other, and the bits
+            that each lag is worth, with intervals.
+
+        Examples
+        --------
+        >>> import scb
+        >>> x = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)
+        >>> reasons = scb.SparseContextualBigram(max_lag=6).fit(x).explain(x[:9])
+        >>> reasons.posterior.toarray()[7].round(2)
+        array([0., 0., 0., 0., 0., 0., 1.])
+        """
+        sequences = as_sequences(X, lengths)
+        codes, _ = self._codes(sequences, None)
+        return explain(self._model(), codes, sequences.separator, predicted)
+
+    def compare_groups(
+        self,
+        X: Any,
+        groups: Any,
+        *,
+        lengths: Any = None,
+        n_permutations: int = 999,
+        random_state: int | np.random.Generator = 0,
+    ) -> GroupTest:
+        """Test whether groups of sequences share their lags, weights and matrices.
+
+        Groups are permuted among the sequences, so that the level of the test is exact if the
+        sequences of all groups come from one distribution. The model should be fitted to all groups
+        together.
+
+        Parameters
+        ----------
+        X : sequences
+            Several sequences, in any form that ``fit`` accepts except Dask collections.
+        groups : (sequences,) sequence
+            The group of each sequence.
+        lengths : list of int, optional
+            The lengths of the sequences, if X is several sequences one after the other.
+        n_permutations : int, default 999
+            The number of permutations. No p value is below 1/(1 + n_permutations).
+        random_state : int or numpy.random.Generator, default 0
+            The source of randomness.
+
+        Returns
+        -------
+        GroupTest
+            What differs, with p values, and how well each group is predicted.
+
+        Examples
+        --------
+        >>> import scb
+        >>> task = scb.Task.random(N=3, T=5, sparsity=1, seed=0)
+        >>> x = [scb.generate(task, 60, seed=i).tolist() for i in range(60)]
+        >>> model = scb.SparseContextualBigram(max_lag=6).fit(x)
+        >>> test = model.compare_groups(x, [i % 2 for i in range(60)], n_permutations=99)
+        >>> test.scores["group"], test.parts["p"].min() > 0.05
+        (array([0, 1]), np.True_)
+        """
+        codes, _ = self._codes(X, lengths)
+        rng = generator(random_state)
+        return compare_groups(self._model(), codes, list(groups), n_permutations, rng)
+
+    def plot_matrices(self) -> "Figure":
+        """Plot what the symbol at each lag does to the next one, as heat maps.
+
+        There is a heat map for each transition matrix. A cell shows by how many percentage points
+        the symbol at the lag makes a next symbol more or less likely than it is on average. Symbols
+        that act alike stand next to each other.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure.
+
+        Examples
+        --------
+        >>> import scb
+        >>> x = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)
+        >>> figure = scb.SparseContextualBigram(max_lag=6).fit(x).plot_matrices()
+        >>> figure.axes[0].get_title(), figure.axes[0].get_xlabel()
+        ('all lags', 'symbol at the lag')
+        """
+        return plot_matrices(self._model())
