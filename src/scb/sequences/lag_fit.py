@@ -223,7 +223,7 @@ def _initial(known: dict[int, Array], data: Data) -> Initial:
 # ------------------------------------------------------------------------- evidence and stability
 
 
-def lag_evidence(pending: PendingEvidence, n: int) -> Mapping[str, Array]:
+def lag_evidence(pending: PendingEvidence, n: float) -> Mapping[str, Array]:
     """The columns nats, delta_bic and influence_stderr of ``LagModel.table``, for a fit to n
     windows.
 
@@ -234,7 +234,7 @@ def lag_evidence(pending: PendingEvidence, n: int) -> Mapping[str, Array]:
     return _columns(pending, n) if kept is None else LazyColumns(partial(_columns, kept, n))
 
 
-def _columns(pending: PendingEvidence, n: int) -> dict[str, Array]:
+def _columns(pending: PendingEvidence, n: float) -> dict[str, Array]:
     evidence = pending.find()
     nats, parameters, errors = (
         # A longer lag is an earlier position

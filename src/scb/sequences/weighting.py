@@ -72,7 +72,7 @@ def weighted_windows(
     weighted = replace(partition, weight=weight[labels_among(codes)])
     flat = np.concatenate(codes)
     counts = np.bincount(flat[flat >= 0], weight[flat >= 0], minlength=N)
-    return _data(data, weighted, counts)
+    return _data(data, weighted, counts.astype(float))
 
 
 def with_soft_labels(data: Data, codes: list[Codes], probabilities: Any) -> Data:
