@@ -255,7 +255,7 @@ def _recovery(batch: Batch, data: Data, fit: _Fit) -> Recovery:
         A=A if H > 1 else np.asfortranarray(A[0]),
         support=[np.sort(fit.pairs[one, 1]) for one in mine],
         stderr=StandardErrors(*(x if H > 1 else x[0] for x in (P_errors, A_errors))),
-        n_samples=data.n,
+        n_samples=data.n_samples,
         loglik=fit.path[-1],
         gap=np.nan,
         path=fit.path,

@@ -269,8 +269,8 @@ def _initial(known: dict[int, Array], data: Data) -> Initial:
 
 
 def lag_evidence(pending: PendingEvidence, n: float) -> Mapping[str, Array]:
-    """The columns nats, delta_bic, influence_stderr and nats_bound of ``LagModel.table``, for a fit to n
-    windows.
+    """The columns nats, delta_bic, influence_stderr and nats_bound of ``LagModel.table``, for a fit
+    to n windows.
 
     Since they take longer than the fit, they are computed on first use if the rows of the fit are
     in this process and small enough to be kept until then; otherwise at once.
