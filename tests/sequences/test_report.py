@@ -32,6 +32,7 @@ def model(context=True):
         matrices=matrices,
         prior=np.array([0.5, 0.5]),
         frequencies=np.array([0.5, 0.5]),
+        unseen=np.zeros(2),
     )
 
 
@@ -99,6 +100,7 @@ def test_the_page_without_lags_and_without_baselines(tmp_path):
         matrices={},
         prior=np.array([0.5, 0.5]),
         frequencies=np.array([0.5, 0.5]),
+        unseen=np.zeros(2),
     )
     write_page(
         tmp_path / "r.html", nothing, title="noise", data=[], scores=[], held_out=0, command="scb fit", settings={}, warnings=[]

@@ -57,6 +57,23 @@ def test_a_symbol_without_weight_is_no_label():
     assert found.n_windows_ == 6000 - 12
 
 
+def test_a_symbol_that_never_counts_is_not_impossible():
+    x = TRUTH.sample(3000, 1)
+    x[:200:7] = 9
+    found = Bigram(12, transition="shared", background="labels").fit(x, sample_weight=x != 9)
+    assert found.lags_["lag"].tolist() == Bigram(12, transition="shared").fit(x[200:]).lags_["lag"].tolist()
+    assert found.converged_
+    assert found.prior_[-1] > 0
+
+
+def test_soft_labels_of_one_sequence_are_not_many_sequences():
+    x = TRUTH.sample(2000, 1)
+    soft = np.random.default_rng(1).dirichlet(np.ones(4), 4)[np.roll(x, 3)]
+    found = Bigram(6).fit(x, probabilities=soft)
+    assert np.isnan(found.sequence_bits_)
+    assert not any("each sequence" in name for name in found.choices_)
+
+
 @pytest.mark.parametrize(
     ("weight", "message"),
     [

@@ -9,6 +9,7 @@ import numpy as np
 
 from scb.arrays import Array
 from scb.inputs import InputError, real_array
+from scb.mixture.arrays import Flags, Ints
 from scb.mixture.data import Data, Here
 from scb.mixture.partition import Partition
 from scb.mixture.windows import Block
@@ -39,7 +40,7 @@ def windows_with_weights(
     codes, classes = encode(sequences)
     data = weighted_windows(codes, len(classes), max_lag, context, weight)
     if probabilities is not None:
-        data = with_soft_labels(data, codes, probabilities)
+        data = with_soft_labels(data, codes, weight, probabilities)
     same = sequences.many and len(set(sequences.lengths)) == 1
     return data, classes, sequences.lengths[0] if same else None
 
@@ -67,20 +68,28 @@ def symbol_weights(sequences: Sequences, sample_weight: Any) -> Array:
 def weighted_windows(
     codes: list[Codes], N: int, max_lag: int, context: bool, weight: Array
 ) -> Data:
-    """The windows of sequences, each with the weight of its label; ``weight`` is (symbols,)."""
+    """The windows of sequences, each with the weight of its label, those without weight left out;
+    ``weight`` is (symbols,).
+    """
     data = windows_of_codes(codes, N, max_lag, context)
     (partition,) = data.partitions
-    weighted = replace(partition, weight=weight[labels_among(codes)])
+    weighted = replace(partition, weight=weight[labels_among(codes)]).only(0, _has_weight)
     flat = np.concatenate(codes)
     counts = np.bincount(flat[flat >= 0], weight[flat >= 0], minlength=N)
     return _data(data, weighted, counts.astype(float))
 
 
-def with_soft_labels(data: Data, codes: list[Codes], probabilities: Any) -> Data:
+def _has_weight(partition: Partition, numbers: Ints) -> Flags:
+    """(n,): whether each sample counts."""
+    return partition.weights > 0
+
+
+def with_soft_labels(data: Data, codes: list[Codes], weight: Array, probabilities: Any) -> Data:
     """Windows whose labels are distributions: a window counts once for each label, with the
     probability of that label as its weight.
 
-    Row i of ``probabilities`` (symbols, N) is the distribution of the symbol after symbol i.
+    Row i of ``probabilities`` (symbols, N) is the distribution of the symbol after symbol i;
+    ``weight`` (symbols,) that of ``weighted_windows``.
     """
     p = real_array("probabilities", probabilities)
     flat = np.concatenate(codes)
@@ -93,7 +102,7 @@ def with_soft_labels(data: Data, codes: list[Codes], probabilities: Any) -> Data
     if (p < 0).any() or not np.allclose(sums, 1, atol=1e-4):
         raise InputError("probabilities: rows must be distributions of the next symbol")
     # The distribution of a label stands in the row of the symbol before it
-    rows = np.flatnonzero(labels_among(codes)) - 1
+    rows = np.flatnonzero(labels_among(codes) & (weight > 0)) - 1
     p = p[rows] / sums[rows, None]
     (partition,) = data.partitions
     (block,) = partition.blocks

@@ -97,14 +97,16 @@ def own_counts(partition: Partition, shape: Shape) -> tuple[Ints, Ints]:
     for _, block in partition.chunks():
         sequence = _sequence_numbers(block, shape)
         place = block.starts + shape.T
-        own.append(_ranks(sequence * (shape.N + 1) + block.tokens)[place])
+        own.append(_counts_before(place, sequence * (shape.N + 1), block))
         there = np.concatenate([[0], np.cumsum(block.tokens < shape.N)])
         length.append(there[place] - there[np.searchsorted(sequence, sequence[place])])
     return np.concatenate(own), np.concatenate(length)
 
 
 def sequence_starts(partition: Partition, shape: Shape) -> int:
-    """How many windows begin a sequence: they have no symbol but the current one."""
+    """How many windows begin a sequence: they have no symbol but the current one. Soft labels have
+    their window in common.
+    """
     begins = 0
     for _, block in partition.chunks():
         there = np.where(block.tokens < shape.N, np.arange(block.tokens.size), -1)
@@ -112,17 +114,19 @@ def sequence_starts(partition: Partition, shape: Shape) -> int:
         # The last symbol before the current one, if any, lies before the window, or is not the one
         # right before it if that is all that the window has
         first = block.starts - (shape.T == 1)
-        begins += int((latest[block.starts + shape.T - 1] < first).sum())
+        begins += np.unique(block.starts[latest[block.starts + shape.T - 1] < first]).size
     return begins
 
 
-def _ranks(codes: Ints) -> Ints:
-    """(n,): how many equal codes stand before each code."""
-    order = np.argsort(codes, kind="stable")
-    first = np.searchsorted(codes[order], codes[order])
-    ranks = np.empty(codes.size, np.int64)
-    ranks[order] = np.arange(codes.size) - first
-    return ranks
+def _counts_before(place: Ints, offset: Ints, block: Block) -> Ints:
+    """(n,): how many tokens of the same sequence before each place are the label; ``offset`` tells
+    the tokens of different sequences apart.
+    """
+    size = block.tokens.size
+    # Sorted by symbol of a sequence, then by place
+    keys = np.sort((offset + block.tokens) * size + np.arange(size))
+    first = (offset[place] + block.label) * size
+    return np.searchsorted(keys, first + place) - np.searchsorted(keys, first)
 
 
 def _sequence_numbers(block: Block, shape: Shape) -> Ints:
