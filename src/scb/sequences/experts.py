@@ -53,6 +53,8 @@ class ExpertTable(ModelTable):
     >>> table = scb.Experts(scb.SparseContextualBigram(max_lag=6)).fit(x).summary()
     >>> table.columns["expert"].tolist()
     ['lags', 'n-gram', 'recent symbols', 'recent pairs', 'longest match']
+    >>> list(table.to_pandas().columns)
+    ['expert', 'weight', 'alone', 'adds']
     """
 
 
