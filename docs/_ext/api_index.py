@@ -126,7 +126,6 @@ COMMANDS = (  # what the commands are made of
 )
 WITHIN = (
     "scb.mixture.recovered.StandardErrors",
-    "scb.mixture.recovered.Intervals",
 )  # parts of what is returned, with parts of their own
 
 

@@ -258,6 +258,8 @@ def test_kernels_stay_inside_their_arrays(tmp_path):
         "from scb.training.sources.sampled import Fresh\n"
         "scb.train(task, scb.recipes.paper(task, steps=(2, 0, 0), batch_size=5), source=Fresh(task))\n"
         "next(scb.stream(task, 5))\n"
+        "from scb.training.roundings import standing_out\n"
+        "standing_out(task.Q, task.mu)\n"
         "import pytest, sys\n"
         "pytest.main(['-o', 'filterwarnings=ignore', '-p', 'no:cacheprovider', *sys.argv[1:]])\n"
         "import importlib, numba, numpy, pkgutil, scb.kernels\n"
