@@ -117,7 +117,6 @@ def fit(
         lock: Keep other processes out of OUT. Some file systems cannot do so.
         json: Print what was found as one JSON object on stdout, and the text for people on stderr.
     """
-    from scb.sequences.analysis import analyse
     from scb.sequences.estimator import SparseContextualBigram
     from scb.sequences.fit_folder import LAGS, MODEL, PICTURES, REPORT, SUMMARY, write_fit
     from scb.sequences.input_formats import read_sequences
@@ -137,20 +136,29 @@ def fit(
     _print_reading(terminal(stderr=True), source)
     with opened(out, "writing a fit", lock=lock, overwrite=overwrite, inputs=(file,)) as folder:
         folder.claim(MODEL, SUMMARY, LAGS, *PICTURES, REPORT)
-        with steps("looking for lags …") as say:
-            analysis = analyse(
-                model,
-                source,
-                held_out=split,
-                n_halves=halves,
-                random_state=seed,
-                name=file.name,
-                progress=say,
-            )
+        analysis = _analysis(model, source, given)
         write_fit(folder, analysis, source.separator)
         _print_results(terminal(stderr=json), folder, analysis, _command(given))
     if json:
         print_fit_json(analysis, out, *analysis.failures)
+
+
+def _analysis(
+    model: "SparseContextualBigram", source: "Sequences", options: dict[str, Any]
+) -> "Analysis":
+    """Fit the model, and say what is being done."""
+    from scb.sequences.analysis import analyse
+
+    with steps("looking for lags …") as say:
+        return analyse(
+            model,
+            source,
+            held_out=options["split"],
+            n_halves=options["halves"],
+            random_state=options["seed"],
+            name=options["file"].name,
+            progress=say,
+        )
 
 
 def _print_results(console: Console, folder: Folder, analysis: "Analysis", command: str) -> None:

@@ -186,8 +186,8 @@ def add_label_tables(tokens, starts, label, row, distributions, weight, came, ex
     """How often each label came, and how often it was to be expected, by position and token there.
 
     Over all samples, the weight w_i is added to came[t, x_it, o_i], and w_i times the distribution
-    f of the label to expected[t, x_it], both (T, N, N); ``distributions[row_i]`` holds f. Where a position
-    tells something that f does not know, the two differ. Twin: ``label_tables``.
+    f of the label to expected[t, x_it], both (T, N, N); ``distributions[row_i]`` holds f. Where a
+    position tells something that f does not know, the two differ. Twin: ``label_tables``.
     """
     T = came.shape[0]
     N = distributions.shape[1]

@@ -19,8 +19,9 @@ from scb.mixture.arrays import Flags, Ints
 from scb.mixture.executors import Executor, Here
 from scb.mixture.levels import cumulants, score_levels, variances
 from scb.mixture.model import Mixture, quotient
-from scb.mixture.partition import Partition, Shape, in_every, in_groups, without_gap
+from scb.mixture.partition import Partition, Shape
 from scb.mixture.rows import RowTable, Slots, StateScores
+from scb.mixture.subsets import in_every, in_groups, without_gap
 from scb.mixture.tuning import TUNING
 
 SIZE = attrgetter("n", "total_weight")

@@ -187,8 +187,7 @@ class Partition:
         _, first, index = np.unique(key, return_index=True, return_inverse=True)
         if first.size > TUNING.fewer_rows * self.n:
             return None
-        same = all((x == x[first][index]).all() for x in (tokens, self.last, self.label))
-        if not same:
+        if not all((x == x[first][index]).all() for x in (tokens, self.last, self.label)):
             return None
         columns = at.columns(shape.N, tokens[first], self.last[first])
         weight = np.bincount(index, self.weight).astype(float)
@@ -308,10 +307,8 @@ class Partition:
         scores = np.zeros((shape.K, len(positions)))
         information = np.zeros_like(scores)
         for chunk, inverse, row, weight in self.inverse_probabilities(rows, at):
-            bounded = np.minimum(inverse, 1 / floor)
-            add_weight_scores(
-                *chunk, row, bounded, weight, positions, matrices, scores, information
-            )
+            samples = *chunk, row, np.minimum(inverse, 1 / floor), weight
+            add_weight_scores(*samples, positions, matrices, scores, information)
         return scores, information
 
     def pair_tables(self, shape: Shape, pairs: Positions) -> Array:
@@ -352,22 +349,3 @@ def _add_scores(chunk: Block, row: Ints, weight: Array, table: Array, scores: Ar
     order = np.argsort(chunk.last, kind="stable")
     padded = np.c_[table, np.zeros(len(table))]
     add_pair_scores(chunk.tokens, chunk.starts, chunk.last, row, weight, order, padded, scores)
-
-
-# -------------------------------------------------------------------------- which samples to choose
-
-
-def in_groups(partition: Partition, numbers: Ints, size: int, chosen: Flags) -> Flags:
-    """(n,): the samples in some groups of ``size`` neighbours."""
-    return chosen[numbers // size]
-
-
-def in_every(partition: Partition, numbers: Ints, stride: float) -> Flags:
-    """(n,): one group of neighbouring samples in ``stride`` groups."""
-    return numbers // TUNING.neighbours / stride % 1 < 1 / stride
-
-
-def without_gap(partition: Partition, numbers: Ints, shape: Shape) -> Flags:
-    """(n,): the samples that have a token at every position."""
-    gaps = [block.has_gap(shape.N, shape.T) for _, block in partition.chunks()]
-    return ~np.concatenate([np.zeros(0, bool), *gaps])

@@ -282,7 +282,7 @@ def _beside_frequencies(
     if not several or sum(data.n_samples for data in blocks) * len(classes) > ENTRIES:
         return best
     frequencies = SequenceBackground.fit(blocks.train)
-    alike = blocks.mapped(_prior_likelihoods, frequencies)
+    alike = blocks.mapped(_prior_likelihoods, frequencies.prior)
     gain = blocks.gain(alike, blocks.mapped(frequencies.likelihoods))
     if gain.bits < DIFFERENT * gain.error:
         return best
@@ -292,10 +292,8 @@ def _beside_frequencies(
     return other if other.bic < best.bic - EXPLAINED else best
 
 
-def _prior_likelihoods(
-    partition: Partition, shape: Shape, frequencies: SequenceBackground
-) -> Array:
-    return frequencies.prior[partition.label]
+def _prior_likelihoods(partition: Partition, shape: Shape, prior: Array) -> Array:
+    return prior[partition.label]
 
 
 def _sequence_bits(model: LagModel, data: Data) -> float:

@@ -9,9 +9,9 @@ import numpy as np
 
 from scb.arrays import Array
 from scb.inputs import InputError, real_array
-from scb.mixture.arrays import Flags, Ints
 from scb.mixture.data import Data, Here
 from scb.mixture.partition import Partition
+from scb.mixture.subsets import has_weight
 from scb.mixture.windows import Block
 from scb.sequences.choice import in_states
 from scb.sequences.coding import windows_of_codes
@@ -73,15 +73,10 @@ def weighted_windows(
     """
     data = windows_of_codes(codes, N, max_lag, context)
     (partition,) = data.partitions
-    weighted = replace(partition, weight=weight[labels_among(codes)]).only(0, _has_weight)
+    weighted = replace(partition, weight=weight[labels_among(codes)]).only(0, has_weight)
     flat = np.concatenate(codes)
     counts = np.bincount(flat[flat >= 0], weight[flat >= 0], minlength=N)
     return _data(data, weighted, counts.astype(float))
-
-
-def _has_weight(partition: Partition, numbers: Ints) -> Flags:
-    """(n,): whether each sample counts."""
-    return partition.weights > 0
 
 
 def with_soft_labels(data: Data, codes: list[Codes], weight: Array, probabilities: Any) -> Data:
