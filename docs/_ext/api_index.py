@@ -124,9 +124,7 @@ COMMANDS = (  # what the commands are made of
     "scb.training.verdict.by_truth",
     "scb.training.warm_up.compile_kernels",
 )
-WITHIN = (
-    "scb.mixture.recovered.StandardErrors",
-)  # parts of what is returned, with parts of their own
+WITHIN = ("scb.mixture.recovered.StandardErrors",)  # parts of what is returned, with parts of their own
 
 
 def api_groups() -> dict[str, list[str]]:

@@ -64,7 +64,9 @@ def recover_heads(batch: Batch, data: Data, heads: int | Literal["auto"]) -> Rec
             break
         best, least = fit, bic
     if best is None:
-        raise InputError(f"no position stands out in {data.n_samples} samples: more samples are needed")
+        raise InputError(
+            f"no position stands out in {data.n_samples} samples: more samples are needed"
+        )
     return _recovery(batch, data, best)
 
 
