@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Colours of the lags that are worth most; all others are grey
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+_COLOURS: tuple[str, ...] = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 _OTHERS = "#777777"
 
 
@@ -185,7 +185,7 @@ class Explanation:
         written = str(symbol) if self.separator == "" else readable(symbol)
         row = slice(self.posterior.indptr[i], self.posterior.indptr[i + 1])
         sources = self.posterior.indices[row]
-        shares = self.posterior.data[row]
+        shares = np.asarray(self.posterior.data[row], float)
         if symbol is None or not sources.size:
             return f'<span style="opacity:.5">{escape("·" if symbol is None else written)}</span>'
         order = np.argsort(-shares, kind="stable")
@@ -195,7 +195,9 @@ class Explanation:
         ]
         title = f"{readable(symbol)}: {', '.join(parts)}; {self.bits[i]:.2f} bits"
         best = int(sources[order[0]])
-        colour = "" if best == 0 else _tinted(colours.get(best, _OTHERS), 0.7 * shares[order[0]])
+        colour = (
+            "" if best == 0 else _tinted(colours.get(best, _OTHERS), 0.7 * float(shares[order[0]]))
+        )
         style = f' style="background:{colour}"' if colour else ""
         return f'<span title="{escape(title)}"{style}>{escape(written)}</span>'
 

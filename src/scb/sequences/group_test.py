@@ -146,7 +146,7 @@ class _SourceCounts:
 
     def statistics(self, number: Ints) -> Array:
         """(2 + lags,): of weights, of matrices, and of the weight of each lag."""
-        indicator = csr_array(
+        indicator: Any = csr_array(
             (np.ones(number.size), (number, np.arange(number.size))),
             shape=(int(number.max()) + 1, number.size),
         )
