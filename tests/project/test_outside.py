@@ -87,8 +87,14 @@ def commands(around, tmp_path):
     def run(*lines):
         given = json.dumps([line.split() for line in lines])
         done = subprocess.run(
-            [sys.executable, "-c", MANY], input=given, env=around, cwd=tmp_path, capture_output=True, text=True, check=True
+            [sys.executable, "-X", "faulthandler", "-c", MANY],
+            input=given,
+            env=around,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
         )
+        assert done.returncode == 0, done.stderr
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     return run
