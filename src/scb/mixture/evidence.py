@@ -6,8 +6,8 @@ then is a *bound*, more than the position is worth. Where bounds add up to more 
 by all positions, they are reduced in proportion. (New fits can add up to a little more as well:
 positions that need each other both lose what they gain together.)
 
-The *influence* of a position is by how much the token there moves the distribution of the label, in total
-variation, on average over tokens: a[k, t]·Σ_m μ_m·‖P[:, m] − Pμ‖₁/2. Unlike the weight, it does not
+The *influence* of a position is by how much the token there moves the distribution of the label, in
+total variation, on average over tokens: a[k, t]·Σ_m μ_m·‖P[:, m] − Pμ‖₁/2. Unlike the weight, it does not
 depend on which of several matrices holds their common part, so that the data determine it. Its
 standard error is √(∇ᵀH⁻¹∇), with the second derivatives H of the log-likelihood, by conjugate
 gradients. H is singular where weights can move without changing the distribution; that does no
@@ -118,8 +118,8 @@ class PendingEvidence:
         return max(0.0, self.loglik - without.loglik)
 
     def _nats_by_em(self, slot: Slot, steps: int) -> tuple[float, bool]:
-        """What is lost after so many EM steps, with a jump each unless matrices are shrunk; and whether the last few of them
-        won so little back that it is what a slot is worth.
+        """What is lost after so many EM steps, with a jump each unless matrices are shrunk; and
+        whether the last few of them won so little back that it is what a slot is worth.
         """
         step = squared_em_step if self.shrinkage is None else self.shrinkage.step
         few = TUNING.evidence_steps_at_least

@@ -82,7 +82,7 @@ def fit_mixture(
     # Where searches start, of which the best counts; from EM over all positions unless given
     initial: Sequence[Initial] = (),
     known: Initial | None = None,  # matrices to start from, and nothing else
-    # Matrices are shrunk where that is worth more than so many labels for each column; never if None
+    # Matrices are shrunk where that is worth more than so many labels for each column; None: never
     shrink: float | None = None,
     progress: Progress | None = None,  # is called after every round of the search
     stoppable: bool = False,  # whether an interrupt ends the search, with what it has so far

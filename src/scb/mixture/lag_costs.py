@@ -1,5 +1,5 @@
-"""What a position costs where each has a matrix of its own: what twice its log-likelihood ratio must
-reach.
+"""What a position costs where each has a matrix of its own: what twice its log-likelihood ratio
+must reach.
 """
 
 import numpy as np

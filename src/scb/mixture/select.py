@@ -244,7 +244,7 @@ class Selection:
         return [], kept
 
     def settle_exactly(self, number: int) -> None:
-        """Remove the weakest positions, or add the best, until each state has ``number`` of them."""
+        """Remove the weakest positions or add the best, until each state has ``number`` of them."""
         while True:
             rows = self.rows()
             fit = self.fit(rows)

@@ -164,14 +164,14 @@ class Tuning:
     # with certainty. With fewer, errors of the influence are not known.
     evidence_effort: float = 3e9
     evidence_passes: int = 100
-    # Otherwise EM steps for each position, at least, if there is time for them. Evidence is no bound
-    # where the last few of them win back no more than this part of it.
+    # Otherwise EM steps for each position, at least, if there is time for them. Evidence is no
+    # bound where the last few of them win back no more than this part of it.
     evidence_steps_at_least: int = 4
     evidence_precision: float = 0.02
     # Bytes of rows that may be kept for evidence that has not been asked for yet.
     evidence_bytes: int = 1 << 26
-    # Bytes of second derivatives that several places may send for a Newton step; beyond it they send
-    # products.
+    # Bytes of second derivatives that several places may send for a Newton step; beyond it they
+    # send products.
     summed_bytes: int = 1 << 26
     # Bytes that second derivatives may take; beyond it there are no standard errors.
     information_bytes: int = 1 << 30

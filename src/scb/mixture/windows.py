@@ -105,7 +105,8 @@ def label_block(
     what is not there.
 
     A negative code is a gap. The first ``skipped`` symbols of each sequence are no labels, which
-    may be as many in all sequences or a number for each. Unless windows differ ``by_last``, all have last token 0.
+    may be as many in all sequences or a number for each. Unless windows differ ``by_last``, all
+    have last token 0.
     """
     flat = np.full(sum(T + len(codes) for codes in sequences), N, dtype=token_dtype(N + 1))
     wanted = np.zeros(flat.size, bool)

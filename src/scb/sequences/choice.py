@@ -265,7 +265,7 @@ def _lag_likelihoods(partition: Partition, shape: Shape, model: LagModel) -> Arr
     return partition.rows(shape, model.slots, counted=False).likelihoods(model.mixture)
 
 
-# ----------------------------------------------------------------------- frequencies of each sequence
+# ------------------------------------------------------------------ frequencies of each sequence
 
 
 def _beside_frequencies(

@@ -1,5 +1,5 @@
-"""Experts whose predictions are multiplied, p ∝ Π_j p_j^w_j: what they are, and their weights, which
-maximise the likelihood of held-out symbols. That is a concave problem.
+"""Experts whose predictions are multiplied, p ∝ Π_j p_j^w_j: what they are, and their weights,
+which maximise the likelihood of held-out symbols. That is a concave problem.
 """
 
 from collections.abc import Mapping, Sequence

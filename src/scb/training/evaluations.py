@@ -13,7 +13,7 @@ from scb.training.run import COLUMNS, Run
 
 
 def attention_of(run: Run) -> Any:
-    """The attention (T, N) of a run where it lies: an array, or on a GPU while it is trained there."""
+    """The attention (T, N) of a run where it lies: an array, or on a GPU while it trains there."""
     return run.parameters if run.transformer is LinearTransformer else run.A
 
 
