@@ -194,6 +194,7 @@ def test_show_writes_nothing_unless_asked(here, capsys):
     call("show", "other/mine.safetensors")
     call("show", "out")
     assert contents(here) == before
+    capsys.readouterr()
     assert "other has lags.csv, attention.png" in refused(capsys, "show", "out", "--out", "other")
     call("show", "out", "--out", "new")
     assert (here / "new" / "influence.png").stat().st_size > 1000
@@ -377,6 +378,7 @@ def test_the_summary_of_another_fit_is_refused(here, capsys):
     call(*fit("--out", "two", "--split", "0.3"))
     call("show", "one")
     shutil.copy(here / "two" / "summary.json", here / "one" / "summary.json")
+    capsys.readouterr()
     for command in ("show", "sample"):
         assert "one/summary.json is not of the model in one/model.safetensors" in refused(capsys, command, "one")
     shutil.copy(here / "two" / "model.safetensors", here / "one" / "mine.safetensors")

@@ -133,9 +133,9 @@ def fit(
     )
     _, *reading = signature(read_sequences).parameters
     source = read_sequences(file, **{name: given[name] for name in reading})
-    _print_reading(terminal(stderr=True), source)
     with opened(out, "writing a fit", lock=lock, overwrite=overwrite, inputs=(file,)) as folder:
         folder.claim(MODEL, SUMMARY, LAGS, *PICTURES, REPORT)
+        _print_reading(terminal(stderr=True), source)
         analysis = _analysis(model, source, given)
         write_fit(folder, analysis, source.separator)
         _print_results(terminal(stderr=json), folder, analysis, _command(given))
