@@ -7,7 +7,8 @@ BIN := .venv/bin
 reproduce: venv  ## the main job: train, measure, draw; the results land in results/
 	$(BIN)/scb reproduce --shipped docs/tables
 
-test: lint .venv/examples  ## what CI runs
+test: .venv/ready  ## what CI runs
+	$(MAKE) --no-print-directory -j 2 lint .venv/kernels .venv/examples  # pyright beside the compiler
 	$(BIN)/pytest -n 2
 
 quick: venv .venv/examples  ## the tests without the slow ones, which are named at the end
@@ -30,7 +31,7 @@ docs: venv .venv/docs  ## the site, built offline into docs/_build/html; a warni
 	$(BIN)/python -m sphinx -b html -j 2 -W --keep-going docs docs/_build/html
 	$(BIN)/python docs/check_site.py docs/_build/html
 
-lint: venv  ## ruff and pyright
+lint: .venv/ready  ## ruff and pyright
 	$(BIN)/ruff check src tests examples benchmarks docs
 	$(BIN)/ruff format --check src tests examples benchmarks docs
 	$(BIN)/pyright
