@@ -191,7 +191,8 @@ def _finish(search: Selection, data: Data, settled: bool, shrink: float | None) 
         # Where a lag is not there, the background gets its weight, which has changed.
         rows, fit = _fit_to_all(search, data, held)
     mixture = search.mixture
-    P_errors, q_errors = standard_errors(rows, mixture, held)
+    never = data.label_distribution == 0
+    P_errors, q_errors = standard_errors(rows, mixture, held | never[:, None])
     evidence = PendingEvidence(search, rows, fit.loglik)
     smaller = None
     if shrink is not None:
@@ -218,7 +219,7 @@ def _finish(search: Selection, data: Data, settled: bool, shrink: float | None) 
         loglik=fit.loglik,
         gap=fit.gap,
         path=fit.path,
-        parameters=int((mixture.N - 1) * distributions + weights - held.sum()),
+        parameters=int((data.labels - 1) * distributions + weights - held[~never].sum()),
         settled=settled,
         evidence=evidence,
         background_limit=_limit(rows, mixture, crossed),

@@ -13,10 +13,10 @@ import numpy as np
 from scb.inputs import InputError, integer, number
 from scb.sequences.baselines.scoring import Likelihoods, baseline_scorers, scored
 from scb.sequences.choice import fit_chosen, in_states
-from scb.sequences.coding import windows_of_codes
+from scb.sequences.coding import labels_among, windows_of_codes
 from scb.sequences.comparison import OWN, PLAIN, Score, own_bits, scores_of
 from scb.sequences.estimator import SparseContextualBigram
-from scb.sequences.explaining import Explanation, explain, labels_among
+from scb.sequences.explaining import Explanation, explain
 from scb.sequences.lag_fit import LagSettings, fit_lags, found_again
 from scb.sequences.lag_model import LagModel
 from scb.sequences.report import write_page

@@ -108,17 +108,20 @@ def chosen_settings(
     contexts = (True, False) if is_auto(settings.context) else (settings.has_states,)
     background = "labels" if is_auto(settings.background) else settings.background
     usual = replace(settings, context=contexts[0], background=background)
-    nothing_open = len(contexts) == 1 and not open_background
+    nothing_open = len(contexts) == 1 and not open_background and not settings.covariates
     if nothing_open or has_start or data.n < FEWEST:
         return usual, {}
     blocks = HeldOutBlocks.of(data)
     if open_background:
         best, bits = _best_lags(blocks, classes, usual, contexts)
+        best = _beside_chooser(blocks, classes, best, bits)
         best = _beside_frequencies(blocks, classes, best, usual, bits)
         best = _beside_ngram(blocks, best, bits)
     else:
         given = chosen_background(background, blocks.train, classes)
-        best, bits = _best_lags(blocks.beside(given), classes, usual, contexts)
+        blocks = blocks.beside(given)
+        best, bits = _best_lags(blocks, classes, usual, contexts)
+        best = _beside_chooser(blocks, classes, best, bits)
     return best.settings, bits
 
 
@@ -246,12 +249,34 @@ def _best_lags(
 
 
 def _name(tried: Tried) -> str:
-    return NAMES[tried.settings.transition, tried.settings.has_states]
+    settings = tried.settings
+    name = NAMES[settings.transition, settings.has_states]
+    return f"{name}, covariates" if settings.sources else name
+
+
+def _beside_chooser(
+    blocks: HeldOutBlocks, classes: Classes, best: Tried, bits: dict[str, float]
+) -> Tried:
+    """The best choice so far, or one of the covariates that chooses with the current symbol, if the
+    current symbol may choose at all.
+    """
+    if not best.settings.has_states:
+        return best
+    for i, one in enumerate(best.settings.covariates):
+        chosen = replace(best.settings, transition="per_lag", chooser=i)
+        other = _try_lags(blocks, classes, chosen)
+        gain = blocks.gain(best.likelihoods, other.likelihoods)
+        bits[f"current symbol and {one.name!r} choose"] = blocks.bits(other.likelihoods)
+        if gain.is_clear:
+            best = other
+    return best
 
 
 def _try_lags(blocks: HeldOutBlocks, classes: Classes, settings: LagSettings) -> Tried:
     """Fit lags to the windows to fit."""
-    blocks = HeldOutBlocks(*(in_states(data, settings.has_states) for data in blocks))
+    blocks = HeldOutBlocks(
+        *(settings.sourced(in_states(data, settings.has_states)) for data in blocks)
+    )
     kind: Any = settings.transition
     estimate = fit_mixture(
         blocks.train, matrices=kind, shrink=settings.shrink, **settings.asked_lags()

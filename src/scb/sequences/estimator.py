@@ -3,22 +3,25 @@
 import sys
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from scb.inputs import InputError, one_of
+from scb.mixture.arrays import Ints
 from scb.mixture.data import Data, is_dask
 from scb.sequences.choice import fit_chosen
 from scb.sequences.coding import windows_of_symbols
+from scb.sequences.covariates import Covariate, beside_symbols, fitted_covariates
 from scb.sequences.kept import MEMORY, KeptSymbols
 from scb.sequences.lag_fit import MAX_LAG, LagSettings, Transition
 from scb.sequences.lag_model import LagModel
 from scb.sequences.reasons import LagReasons
 from scb.sequences.summary import fit_problems
 from scb.sequences.symbols import as_sequences
-from scb.sequences.tables import Classes
+from scb.sequences.tables import Classes, Sequences
 from scb.sequences.weighting import explained_share, windows_with_weights
 
 
@@ -77,7 +80,7 @@ class SparseContextualBigram(LagReasons):
         the lag is ``classes_[j]``. With "per_lag", a dictionary from each lag to its matrix.
     attention_ : sparse (N, max_lag) array
         The weights a[k, ℓ]: row k is for the current symbol ``classes_[k]``, and lag ℓ is column
-        ℓ − 1. Without context there is a single row. If no lag was found after a symbol, its row is
+        ℓ − 1; covariates follow. Without context there is a single row. If no lag was found after a symbol, its row is
         empty, and the background alone predicts the next symbol.
     background_weight_, incomplete_ : (N,) arrays
         The weight b[k] of the background, and whether it is significant, so that some lag was not
@@ -88,7 +91,7 @@ class SparseContextualBigram(LagReasons):
         total variation distance.
     lags_ : dict of (lags,) arrays
         A table of the lags found, with the columns context (the current symbol: the lag matters
-        after it), lag, weight and stderr.
+        after it), lag, weight and stderr; with covariates also source, their names or "lag 2".
     prior_, frequencies_ : (N,) arrays
         The distribution of the labels, and that of all symbols.
     loglik_ : float
@@ -109,6 +112,8 @@ class SparseContextualBigram(LagReasons):
     sequence_bits_ : float
         If lags were found in several sequences beside the background "labels", the bits per symbol
         of frequencies of each sequence instead of lags; otherwise NaN.
+    covariates_ : dict of bool
+        The covariates that ``fit`` was given, and whether the model uses them.
     groups_ : GroupTest
         Whether the groups share lags, weights and matrices, if ``fit`` was given groups.
     explained_share_ : float
@@ -199,6 +204,7 @@ class SparseContextualBigram(LagReasons):
         lengths: Any = None,
         init: "SparseContextualBigram | None" = None,
         sample_weight: Any = None,
+        covariates: Any = None,
         probabilities: Any = None,
         groups: Any = None,
     ) -> Self:
@@ -222,6 +228,12 @@ class SparseContextualBigram(LagReasons):
         sample_weight : (sequences,) or (symbols,) array, optional
             How often each sequence, or each symbol as a label, counts. If no option is "auto",
             whole numbers are the same as repeated data. An n-gram counts every symbol once.
+        covariates : table, dict or array, optional
+            What is known of a symbol when it is predicted, such as an hour or a season: columns
+            with a value for each symbol of X, or for each sequence. They are sources beside the
+            lags, or one of them chooses the lags together with the current symbol, where the data
+            pay for it. Values are categories; numbers with more than 31 different ones are cut into
+            8 bins at their quantiles.
         probabilities : (symbols, N) array, optional
             Soft labels: the distributions that another model predicts. Row i is the distribution of
             the symbol after symbol i, as ``predict_proba`` returns it, with columns for the sorted
@@ -246,21 +258,27 @@ class SparseContextualBigram(LagReasons):
         for name in ("groups_", "explained_share_"):
             vars(self).pop(name, None)
         known = None if init is None else init._model()
-        if sample_weight is None and probabilities is None:
+        if covariates is None and isinstance(X, Sequences):
+            covariates = X.covariates
+        if sample_weight is None and probabilities is None and covariates is None:
             data, classes, width = windows_of_symbols(
                 X, lengths, settings.max_lag, settings.has_states
             )
         else:
             X = as_sequences(X, lengths)
             lengths = None
+            beside = None
+            if covariates is not None:
+                known_values, beside = _checked_covariates(covariates, X, settings, known)
+                settings = replace(settings, covariates=known_values)
             data, classes, width = windows_with_weights(
-                X, settings.max_lag, settings.has_states, sample_weight, probabilities
+                X, settings.max_lag, settings.has_states, sample_weight, probabilities, beside
             )
         self._fit_windows(data, classes, settings, width, known)
         if probabilities is not None:
             self.explained_share_ = explained_share(self._fitted, data)
         if groups is not None:
-            self.groups_ = self.compare_groups(X, groups, lengths=lengths)
+            self.groups_ = self.compare_groups(X, groups, lengths=lengths, covariates=covariates)
         return self
 
     def partial_fit(
@@ -360,6 +378,18 @@ class SparseContextualBigram(LagReasons):
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _checked_covariates(
+    covariates: Any, X: Sequences, settings: LagSettings, known: LagModel | None
+) -> tuple[tuple[Covariate, ...], Ints]:
+    """Covariates of symbols and their codes (symbols, covariates), if the model can have any."""
+    if settings.transition == "shared" or known is not None:
+        raise InputError(
+            "covariates: each has a matrix of its own; transition must be 'auto' or 'per_lag', and"
+            " init is not for them"
+        )
+    return fitted_covariates(beside_symbols(covariates, X))
 
 
 def _print_round(turn: int, lags: int, loglik: float) -> None:

@@ -44,6 +44,7 @@ class FittedLags(BaseEstimator):
     criterion_: dict[str, float]
     choices_: dict[str, float]
     sequence_bits_: float
+    covariates_: dict[str, bool]
     _fitted: LagModel
     _kept: KeptSymbols | None = None  # of a stream, see ``partial_fit``
 
@@ -71,7 +72,11 @@ class FittedLags(BaseEstimator):
     def _settings(self) -> LagSettings:
         """The parameters of the fit, checked."""
         return LagSettings(
-            **{name: getattr(self, name) for name in LagSettings.__dataclass_fields__}
+            **{
+                name: value
+                for name, value in self.get_params(deep=False).items()
+                if name in LagSettings.__dataclass_fields__
+            }
         )
 
     @property
@@ -139,7 +144,13 @@ class FittedLags(BaseEstimator):
         return plot_influence(self._model(), ax)
 
     def stability(
-        self, X: Any, *, lengths: Any = None, n_halves: int = 20, random_state: int = 0
+        self,
+        X: Any,
+        *,
+        lengths: Any = None,
+        covariates: Any = None,
+        n_halves: int = 20,
+        random_state: int = 0,
     ) -> Array:
         """Estimate in which fraction of random halves of X each lag is found again.
 

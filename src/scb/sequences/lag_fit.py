@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 
 from scb.arrays import Array
 from scb.inputs import InputError, boolean, integer, number, one_of
+from scb.mixture.beside import with_sources
 from scb.mixture.data import Data, Here
 from scb.mixture.evidence import PendingEvidence
 from scb.mixture.fit import Estimate, fit_mixture
@@ -22,6 +23,7 @@ from scb.mixture.model import Initial
 from scb.mixture.select import Progress
 from scb.sequences.baselines.background import ModelBackground, RecentBackground, WindowBackground
 from scb.sequences.baselines.per_sequence import SequenceBackground
+from scb.sequences.covariates import Covariate
 from scb.sequences.lag_model import SHARED, FitFacts, LagModel, with_unseen
 from scb.sequences.patience import warn_if_long
 from scb.sequences.tables import Classes
@@ -47,6 +49,8 @@ class LagSettings:
     lags: str | int | Sequence[int] = "auto"
     background: Any = "auto"
     smoothing: float | str = "auto"
+    covariates: tuple[Covariate, ...] = ()
+    chooser: int | None = None  # the covariate that chooses with the current symbol
 
     def __post_init__(self) -> None:
         # A longer one is a mistake, and would take all memory
@@ -72,6 +76,15 @@ class LagSettings:
             self._check_given_lags()
 
     @property
+    def sources(self) -> tuple[Covariate, ...]:
+        """Covariates that are sources: not beside a matrix that all lags share."""
+        return () if self.transition == "shared" else self.covariates
+
+    def sourced(self, data: Data) -> Data:
+        """Windows with their covariates as positions."""
+        return with_sources(data, [len(one.values) for one in self.sources], self.chooser)
+
+    @property
     def selects_lags(self) -> bool:
         """Whether the data decide how many lags there are, and which."""
         return is_auto(self.lags)
@@ -87,13 +100,16 @@ class LagSettings:
         return 1.0 if is_auto(self.smoothing) else None
 
     def asked_lags(self) -> dict[str, Any]:
-        """The lags that are asked for, as arguments of ``fit_mixture``; none if the data decide."""
+        """The lags that are asked for, and with them all covariates, as arguments of
+        ``fit_mixture``; none if the data decide.
+        """
         if self.selects_lags:
             return {}
         if isinstance(self.lags, int | np.integer):
             return {"number": int(self.lags)}
         lags = np.unique(np.asarray(self.lags, dtype=np.intp))
-        return {"positions": self.max_lag - lags[::-1]}
+        m = len(self.sources)
+        return {"positions": np.append(np.arange(m), m + self.max_lag - lags[::-1])}
 
     def _check_given_lags(self) -> None:
         try:
@@ -131,14 +147,17 @@ def fit_lags(
         "known": None if init is None else _initial(known, data),
         "shrink": settings.shrink if init is None else None,
         "progress": progress,
-    } | settings.asked_lags()
-    fits = {kind: partial(fit_mixture, matrices=kind, **options) for kind in kinds}
+    }
+    tried = [replace(settings, transition=kind) for kind in kinds]
+    fits = {one.transition: partial(_fit_sources, settings=one, **options) for one in tried}
     long = warn_if_long(windows, [partial(fit, progress=None) for fit in fits.values()])
     estimates = {kind: fit(windows, stoppable=long) for kind, fit in fits.items()}
     criterion = {kind: bic_of(one, data.n) for kind, one in estimates.items()}
-    best = estimates[min(criterion, key=lambda kind: criterion[kind])]
+    kind = min(criterion, key=lambda kind: criterion[kind])
+    best = estimates[kind]
+    chosen = replace(settings, transition=kind)
     model = replace(
-        as_lags(best, data, classes, settings, known),
+        as_lags(best, chosen.sourced(data), classes, chosen, known),
         background=background,
         evidence=lag_evidence(best.evidence, data.n),
     )
@@ -151,8 +170,17 @@ def fit_lags(
         gap=best.gap,
         converged=bool(best.settled and best.gap <= 1e-3),  # nats
         criterion=criterion,
+        covariates={one.name: one.name in model.used_covariates for one in settings.covariates},
     )
     return replace(model, facts=facts)
+
+
+def _fit_sources(data: Data, settings: LagSettings, **options: Any) -> Estimate:
+    """The estimate of one kind of transition from windows of symbols."""
+    kind: Any = settings.transition
+    return fit_mixture(
+        settings.sourced(data), matrices=kind, **options, **settings.asked_lags()
+    )
 
 
 def chosen_background(background: Any, data: Data, classes: Classes) -> WindowBackground | None:
@@ -185,30 +213,53 @@ def as_lags(
     distribution of all labels alone, as Witten and Bell estimate it.
     """
     s = 1.0 if is_auto(settings.smoothing) else float(settings.smoothing)
-    prior = (data.label_distribution * data.n + s / data.N) / (data.n + s)
+    # Of the tokens of the windows, only symbols are labels
+    N = len(classes)
+    labels = data.label_distribution[:N]
+    prior = (labels * data.n + s / N) / (data.n + s)
     owners = [SHARED] if estimate.owners is None else [data.T - t for t in estimate.owners]
-    columns = {lag: slice(i * data.N, (i + 1) * data.N) for i, lag in enumerate(owners)}
+    columns = {
+        lag: slice(i * data.N, i * data.N + _width(lag, N, settings))
+        for i, lag in enumerate(owners)
+    }
     base = np.repeat(prior[:, None], estimate.P.shape[1], axis=1)
     for lag in columns.keys() & known.keys():
         base[:, columns[lag]] = known[lag]
     counts = estimate.counts + s
-    smooth = (estimate.P * estimate.counts + s * base) / np.where(counts > 0, counts, 1.0)
+    smooth = (estimate.P[:N] * estimate.counts + s * base) / np.where(counts > 0, counts, 1.0)
     P = np.where(counts > 0, smooth, base)
-    lags = [data.T - positions for positions in estimate.support]
-    unseen = _unseen(data.label_distribution, data.n) * (s > 0)
+    K = _states(N, settings)
+    lags = [data.T - positions for positions in estimate.support[:K]]
+    unseen = _unseen(labels, data.n) * (s > 0)
     P = with_unseen(P.T, unseen).T
     return LagModel(
         classes=classes,
         context=settings.has_states,
-        attention=_sparse(lags, estimate.weights, data.T),
-        errors=_sparse(lags, estimate.weight_errors, data.T),
-        background_weight=estimate.background,
-        background_ratio=estimate.background_ratios,
+        attention=_sparse(lags, estimate.weights[:K], data.T),
+        errors=_sparse(lags, estimate.weight_errors[:K], data.T),
+        background_weight=estimate.background[:K],
+        background_ratio=estimate.background_ratios[:K],
         matrices={lag: np.ascontiguousarray(P[:, columns[lag]]) for lag in sorted(columns)},
         prior=with_unseen(prior, unseen),
-        frequencies=data.mu,
+        frequencies=data.mu[:N],
         unseen=unseen,
+        covariates=settings.sources,
+        chooser=settings.chooser,
     )
+
+
+def _states(N: int, settings: LagSettings) -> int:
+    """The number of states that choose the weights; a covariate that is missing has its own."""
+    if not settings.has_states or settings.chooser is None:
+        return N if settings.has_states else 1
+    return N * (len(settings.covariates[settings.chooser].values) + 1)
+
+
+def _width(lag: int, N: int, settings: LagSettings) -> int:
+    """The number of columns of the matrix of a lag or covariate."""
+    if lag > settings.max_lag:
+        return len(settings.sources[lag - settings.max_lag - 1].values)
+    return _states(N, settings) if lag == 1 and settings.chooser is not None else N
 
 
 def _unseen(distribution: Array, n: float) -> Array:
@@ -344,8 +395,16 @@ def found_again(
     if background is not None:
         background = chosen_background(background.option, data, model.classes)
     windows = data if background is None else background.cross_fitted(data)
+    # The same covariates as sources, and the same one that chooses
+    fitted = replace(
+        settings,
+        transition=model.transition,
+        covariates=model.covariates,
+        chooser=model.chooser,
+    )
+    windows = fitted.sourced(windows)
     rng = generator(seed)
-    positions = model.max_lag - 1 - model.attention.indices
+    positions = windows.T - 1 - model.attention.indices
     blocks = min(100, data.n_samples)
     firsts = [rng.permutation(blocks) < blocks // 2 for _ in range(halves // 2)]
     chosen = [half for first in firsts for half in (first, ~first)]

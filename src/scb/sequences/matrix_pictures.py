@@ -97,10 +97,10 @@ def _name_symbols(ax: "Axes", names: list[str]) -> None:
 
 
 def plot_timeline(
-    bits: Array, by_lag: dict[int, Array], colours: dict[int, str], ax: "Axes | None"
+    bits: Array, by_source: dict[str, Array], colours: list[str], ax: "Axes | None"
 ) -> "Axes":
-    """Bits that the model explains (symbols,), and those of each lag, along a sequence; means over
-    neighbours where there are many. NaN is left out.
+    """Bits that the model explains (symbols,), and those of each source by name, along a sequence;
+    means over neighbours where there are many. NaN is left out.
     """
     with wanted_for("a picture"):
         from matplotlib.figure import Figure
@@ -116,8 +116,8 @@ def plot_timeline(
         sums = np.add.reduceat(np.where(there, values, 0.0), x)
         return sums / np.maximum(np.add.reduceat(there.astype(float), x), 1)
 
-    for lag, values in by_lag.items():
-        ax.step(x, means(values), where="post", color=colours[lag], label=f"lag {lag}", lw=1.2)
+    for (name, values), colour in zip(by_source.items(), colours, strict=True):
+        ax.step(x, means(values), where="post", color=colour, label=name, lw=1.2)
     ax.fill_between(x, means(bits), step="post", color="0.85", label="all lags", zorder=0)
     ax.axhline(0, color="0.5", lw=0.8)
     ax.set_xlim(0, max(bits.size - 1, 1))

@@ -10,7 +10,6 @@ from scb.sequences.explaining import Explanation, explain
 from scb.sequences.group_test import GroupTest, compare_groups
 from scb.sequences.matrix_pictures import plot_matrices
 from scb.sequences.predictor import LagPredictor
-from scb.sequences.symbols import as_sequences
 from scb.task.task import generator
 
 if TYPE_CHECKING:
@@ -20,7 +19,9 @@ if TYPE_CHECKING:
 class LagReasons(LagPredictor):
     """Explanations and tests of a fitted estimator."""
 
-    def explain(self, X: Any, *, lengths: Any = None, predicted: bool = False) -> Explanation:
+    def explain(
+        self, X: Any, *, lengths: Any = None, covariates: Any = None, predicted: bool = False
+    ) -> Explanation:
         """Find where each symbol of X comes from: the posterior probability of its sources.
 
         The model draws a symbol from one of a few sources: a lag, or the background. Given the
@@ -35,6 +36,9 @@ class LagReasons(LagPredictor):
             collections.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
+        covariates : table, dict or array, optional
+            Covariates of the symbols or sequences of X, as in ``fit``; needed if the model uses
+            them.
         predicted : bool, default False
             Whether to explain the most likely symbol at each place, instead of the one that is
             there.
@@ -53,9 +57,8 @@ class LagReasons(LagPredictor):
         >>> reasons.posterior.toarray()[7].round(2)
         array([0., 0., 0., 0., 0., 0., 1.])
         """
-        sequences = as_sequences(X, lengths)
-        codes, _ = self._codes(sequences, None)
-        return explain(self._model(), codes, sequences.separator, predicted)
+        sequences, codes, beside = self._coded(X, lengths, covariates)
+        return explain(self._model(), codes, sequences.separator, predicted, beside)
 
     def compare_groups(
         self,
@@ -63,6 +66,7 @@ class LagReasons(LagPredictor):
         groups: Any,
         *,
         lengths: Any = None,
+        covariates: Any = None,
         n_permutations: int = 999,
         random_state: int | np.random.Generator = 0,
     ) -> GroupTest:
@@ -80,6 +84,9 @@ class LagReasons(LagPredictor):
             The group of each sequence.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
+        covariates : table, dict or array, optional
+            Covariates of the symbols or sequences of X, as in ``fit``; needed if the model uses
+            them.
         n_permutations : int, default 999
             The number of permutations. No p value is below 1/(1 + n_permutations).
         random_state : int or numpy.random.Generator, default 0
@@ -100,9 +107,9 @@ class LagReasons(LagPredictor):
         >>> test.scores["group"], test.parts["p"].min() > 0.05
         (array([0, 1]), np.True_)
         """
-        codes, _ = self._codes(X, lengths)
+        _, codes, beside = self._coded(X, lengths, covariates)
         rng = generator(random_state)
-        return compare_groups(self._model(), codes, list(groups), n_permutations, rng)
+        return compare_groups(self._model(), codes, list(groups), n_permutations, rng, beside)
 
     def plot_matrices(self) -> "Figure":
         """Plot what the symbol at each lag does to the next one, as heat maps.

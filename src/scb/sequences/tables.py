@@ -49,6 +49,8 @@ class Sequences:
         The number of rows of the table, if ``rows`` are given.
     separator : str, default " "
         What stands between symbols where they are written; nothing between characters.
+    covariates : dict of lists, optional
+        Columns that are known when a symbol is predicted, in the order of the input.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class Sequences:
     rows: Codes | None = None
     n_rows: int = 0
     separator: str = " "
+    covariates: dict[str, Any] | None = None
 
     def __len__(self) -> int:
         """The number of sequences."""
