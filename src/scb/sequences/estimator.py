@@ -129,8 +129,9 @@ class SparseContextualBigram(LagReasons):
     Fitted to 2,999 symbols (3 distinct), with lags up to 6
     one matrix for all lags
     0.4377 bits per symbol (log-likelihood -909.8 nats), 6 parameters
-    chosen on held-out blocks, in bits per symbol: one matrix for all lags 0.3946; a matrix for each lag
-    0.3953; one matrix, no context 0.7144; beside an n-gram 0.3946
+    chosen on held-out blocks, in bits per symbol: one matrix for all lags 0.3946; a
+    matrix for each lag 0.3953; one matrix, no context 0.7144; beside an n-gram
+    0.3946
     <BLANKLINE>
        now  lag  weight  influence           95 %   nats     dBIC
      'dry'    6   1.000      0.562  0.553 - 0.572  907.1  1,814.3

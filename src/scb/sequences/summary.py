@@ -74,7 +74,7 @@ class LagSummary:
 
     def __str__(self) -> str:
         table = ["", *_written(self.columns)] if self.columns["lag"].size else []
-        about = [part for line in self.about for part in wrap(line, 100) or [""]]
+        about = [part for line in self.about for part in wrap(line, 80) or [""]]
         lines = [*wrap(self.answer, 80), "", *about, *table, "", *self.warnings]
         return "\n".join(lines).rstrip()
 
