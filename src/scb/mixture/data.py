@@ -157,7 +157,7 @@ class Data:
     @property
     def labels(self) -> int:
         """How many tokens occur as labels."""
-        return np.count_nonzero(self.label_distribution)
+        return int(np.count_nonzero(self.label_distribution))
 
     def mu_at(self, t: int) -> Array:
         """(N,): how often each token occurs at position t."""

@@ -160,8 +160,8 @@ class PendingEvidence:
         search = self.search
         k, j = slot
         t = int(search.support[k][j - 1])
-        labels = np.count_nonzero(search.mixture.background) - 1
-        matrix = labels * (np.count_nonzero(search.data.mu_at(t)) - 1)
+        labels = int(np.count_nonzero(search.mixture.background)) - 1
+        matrix = labels * (int(np.count_nonzero(search.data.mu_at(t))) - 1)
         weight = int(len(search.support[k]) > 1 or search.mixture.q[k, 0] > 0)
         if search.mixture.owners is None:
             return weight + (matrix if len(search.all_slots()) == 1 else 0)

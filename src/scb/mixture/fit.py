@@ -203,7 +203,7 @@ def _finish(search: Selection, data: Data, settled: bool, shrink: float | None) 
         evidence = replace(evidence, loglik=point.loglik, shrinkage=shrinkage)
     counts = label_counts(rows, mixture)
     sizes = np.array([s.size for s in search.support])
-    distributions = (counts > 0).sum() + (sizes == 0).any()
+    distributions = (counts > 0).sum() + (sizes[data.counts > 0] == 0).any()
     weights = ((mixture.q > 0).sum(axis=1) - 1).sum()
     return Estimate(
         P=mixture.P,

@@ -15,6 +15,7 @@ from scb.sequences.baselines.scoring import Likelihoods, baseline_scorers, score
 from scb.sequences.choice import fit_chosen, in_states
 from scb.sequences.coding import labels_among, windows_of_codes
 from scb.sequences.comparison import OWN, PLAIN, Score, own_bits, scores_of
+from scb.sequences.covariates import beside_symbols, fitted_covariates
 from scb.sequences.estimator import SparseContextualBigram
 from scb.sequences.explaining import Explanation, explain
 from scb.sequences.lag_fit import LagSettings, fit_lags, found_again
@@ -161,13 +162,23 @@ def analyse(
     sequences = as_sequences(X, lengths)
     codes, classes = encode(sequences)
     parts = split(codes, held_out, random_state)
+    beside = None
+    if sequences.covariates is not None:
+        known, values = fitted_covariates(beside_symbols(sequences.covariates, sequences))
+        settings = replace(settings, covariates=known)
+        ends = np.cumsum(sequences.lengths)[:-1]
+        beside = split(np.split(values, ends), held_out, random_state)
     if parts.test and len(codes) == 1 and len(parts.train[0]) <= settings.max_lag:
         raise InputError(
             f"{len(codes[0])} symbols are too few for max_lag = {settings.max_lag} if {held_out}"
             " of them are held out"
         )
-    fitted = _fit(parts.train, classes, settings, n_halves, say)
-    likelihoods, failures = _held_out_likelihoods(fitted, parts, say)
+    fitted = _fit(
+        parts.train, classes, settings, n_halves, say, None if beside is None else beside.train
+    )
+    likelihoods, failures = _held_out_likelihoods(
+        fitted, parts, say, None if beside is None else beside.test
+    )
     scores = scores_of(likelihoods) if likelihoods else []
     model._kept = None
     return Analysis(
@@ -178,7 +189,7 @@ def analyse(
         failures=failures,
         name=name,
         n_held_out=likelihoods[OWN].size if likelihoods else 0,
-        reasons=explain(fitted, _first(parts), sequences.separator),
+        reasons=_first_reasons(fitted, parts, beside, sequences.separator),
     )
 
 
@@ -223,19 +234,42 @@ def split(codes: list[Codes], fraction: float, seed: int = 0) -> Split:
     )
 
 
-def _first(parts: Split, most: int = 1000) -> list[Codes]:
-    """The first held-out symbols; the first of all if none of these is predicted."""
-    codes = parts.test if parts.test and labels_among(parts.test).any() else parts.train
+def _first_reasons(
+    model: LagModel, parts: Split, beside: Split | None, separator: str, most: int = 1000
+) -> Explanation:
+    """Where the first held-out symbols come from; the first of all if none of these is
+    predicted.
+    """
+    held_out = bool(parts.test) and labels_among(parts.test).any()
+    codes = parts.test if held_out else parts.train
+    values = None
+    if beside is not None:
+        values = beside.test if held_out else beside.train
     ends = np.cumsum([len(x) for x in codes])
     enough = int(np.searchsorted(ends, most)) + 1
     first = [x[:most] for x in codes[:enough]]
-    return first if labels_among(first).any() else codes
+    if labels_among(first).any():
+        codes = first
+        values = None if values is None else [x[:most] for x in values[:enough]]
+    return explain(model, codes, separator, beside=_flat(values))
+
+
+def _flat(values: list[Codes] | None) -> Codes | None:
+    """(symbols, covariates): the codes of all sequences, one after the other."""
+    return None if values is None else np.concatenate(values)
 
 
 def _fit(
-    train: list[Codes], classes: Classes, settings: LagSettings, n_halves: int, say: Announce
+    train: list[Codes],
+    classes: Classes,
+    settings: LagSettings,
+    n_halves: int,
+    say: Announce,
+    beside: list[Codes] | None,
 ) -> LagModel:
-    """The model, with all of its evidence."""
+    """The model, with all of its evidence; ``beside`` are the codes (symbols, covariates) of the
+    covariates of each sequence.
+    """
 
     def searching(turn: int, lags: int, loglik: float) -> None:
         say(f"looking for lags: round {turn}, {lags} found so far")
@@ -244,7 +278,13 @@ def _fit(
         say(f"looking for the same lags in half {turn} of {halves} …")
 
     say("looking for lags …")
-    data = windows_of_codes(train, len(classes), settings.max_lag, settings.has_states)
+    data = windows_of_codes(
+        train,
+        len(classes),
+        settings.max_lag,
+        settings.has_states,
+        beside=_flat(beside),
+    )
     model = fit_chosen(data, classes, settings, progress=searching)
     again = {}
     if n_halves and settings.selects_lags and model.attention.nnz:
@@ -255,7 +295,7 @@ def _fit(
 
 
 def _held_out_likelihoods(
-    model: LagModel, parts: Split, say: Announce
+    model: LagModel, parts: Split, say: Announce, beside: list[Codes] | None
 ) -> tuple[Likelihoods, list[str]]:
     """By name, the log-likelihood (n,) of each held-out symbol in nats, empty if there is none; and
     a line for each baseline that could not be computed.
@@ -265,7 +305,7 @@ def _held_out_likelihoods(
     N = len(model.classes)
     windows = partial(windows_of_codes, N=N, max_lag=model.max_lag)
     try:
-        own = windows(parts.test, context=model.context, skipped=parts.skipped)
+        own = model.windows(parts.test, _flat(beside), parts.skipped)
     except InputError:  # no symbol follows another one
         return {}, []
 

@@ -6,6 +6,7 @@ Values are categories. Numbers with many different values are cut at their quant
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ class Covariate:
         if self.edges is None:
             return [readable(x) for x in self.values.tolist()]
         ends = [f"{x:.4g}" for x in self.edges]
-        between = [f"{low} to {high}" for low, high in zip(ends, ends[1:], strict=False)]
+        between = [f"{low} to {high}" for low, high in pairwise(ends)]
         return [f"up to {ends[0]}", *between, f"over {ends[-1]}"]
 
     @classmethod

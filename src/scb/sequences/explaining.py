@@ -41,8 +41,8 @@ class Explanation:
         The symbols, in the order of the sequences, None where one is missing.
     posterior : sparse (symbols, 1 + max_lag) array
         The probability that a symbol comes from each lag: column ℓ is for lag ℓ, column 0 for the
-        background, and covariates have further columns. Rows sum to 1; they are empty for symbols that are not predicted. A lag that
-        reaches a missing symbol counts as background.
+        background, and covariates have further columns. Rows sum to 1; they are empty for symbols
+        that are not predicted. A lag that reaches a missing symbol counts as background.
     lag_bits : sparse (symbols, 1 + max_lag) array
         How many more bits a symbol would take if the symbol at the lag were missing.
     bits : (symbols,) array

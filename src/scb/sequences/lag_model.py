@@ -101,6 +101,8 @@ class LagModel:
     def source_name(self, lag: int) -> str:
         """What a column of ``attention`` is called, numbered from 1: "lag 3", or a covariate."""
         if lag <= self.max_lag:
+            if lag == 1 and self.chooser is not None:
+                return f"lag 1 with {self.covariates[self.chooser].name}"
             return f"lag {lag}"
         return self.covariates[lag - self.max_lag - 1].name
 
@@ -185,6 +187,13 @@ class LagModel:
         if lag <= self.max_lag:
             return self.frequencies
         return self.covariates[lag - self.max_lag - 1].frequencies
+
+    def value_names(self, lag: int) -> list[str]:
+        """The columns of the matrix of a lag or covariate, for a reader."""
+        if lag > self.max_lag:
+            return self.covariates[lag - self.max_lag - 1].names
+        values = self.contexts if self.matrix(lag).shape[1] > len(self.classes) else self.classes
+        return [readable(x) for x in values.tolist()]
 
     def influence(self) -> csr_array:
         """How far each lag in the support moves the distribution of the next symbol, in total

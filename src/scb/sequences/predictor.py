@@ -2,6 +2,7 @@
 forecasts.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -89,9 +90,7 @@ class LagPredictor(FittedLags):
         each[labels_among(codes)] = model.log_likelihoods(data)
         return sequences._beside_input(each)
 
-    def score(
-        self, X: Any, y: Any = None, *, lengths: Any = None, covariates: Any = None
-    ) -> float:
+    def score(self, X: Any, y: Any = None, *, lengths: Any = None, covariates: Any = None) -> float:
         """Compute the mean log-likelihood of the predicted symbols, in nats; higher is better.
 
         Symbols that follow another one in their sequence are predicted, whatever ``max_lag`` is, so
@@ -185,10 +184,12 @@ class LagPredictor(FittedLags):
         loglik, _ = self._loglik(X, lengths, covariates)
         return 2 * self.n_parameters_ - 2 * loglik
 
-    def _beside_next(self, covariates: Any, sequences: int, steps: int) -> list[Ints | None]:
+    def _beside_next(self, covariates: Any, sequences: int, steps: int) -> Sequence[Ints | None]:
         """For each sequence the codes (steps, covariates) of the covariates of what follows it."""
         n = sequences * steps
-        rows = {"steps" if sequences == 1 else "sequences" if steps == 1 else "sequences and steps": n}
+        rows = {
+            "steps" if sequences == 1 else "sequences" if steps == 1 else "sequences and steps": n
+        }
         if steps > 1 < sequences:
             rows["steps"] = steps
 
@@ -228,7 +229,9 @@ class LagPredictor(FittedLags):
         codes, many = self._codes(X, lengths)
         if many:
             beside = self._beside_next(covariates, len(codes), 1)
-            return np.array([model.next_distribution(*one) for one in zip(codes, beside, strict=True)])
+            return np.array(
+                [model.next_distribution(*one) for one in zip(codes, beside, strict=True)]
+            )
         if len(codes) > 1 and model.used_covariates:
             raise InputError("lengths: with covariates give several sequences, or one of them")
         n = len(codes[0])

@@ -1,6 +1,5 @@
 """What a fit found, for people: a sentence, a table with the evidence, and warnings."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
@@ -8,16 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.sequences.baselines.background import RecentBackground
-from scb.sequences.baselines.ctw import ContextTree
-from scb.sequences.baselines.per_sequence import SequenceBackground
+from scb.sequences.answer import answer_of
 from scb.sequences.lag_model import FitFacts, LagModel
-from scb.sequences.symbols import readable
 from scb.sequences.tables import Arrays
 
 _KINDS = {"shared": "one matrix for all lags", "per_lag": "a matrix for each lag"}
-# How many current symbols of a group, and how many groups of them, the answer names
-_NAMED = 8
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,10 +29,10 @@ class LagSummary:
         What was fitted and how well, one line each.
     columns : dict of (lags,) arrays
         The columns of the table, with a row for each current symbol and lag: ``context`` (the
-        current symbol), ``lag``, ``weight``, ``influence`` with the ends ``low`` and ``high`` of
-        its 95 % interval, the gain in log-likelihood ``nats``, ``nats_bound``, which is 1 where the
-        gain is at most that, the gain ``delta_bic``, and ``found``, once ``stability`` has been
-        called.
+        current symbol), ``lag`` (0 for covariates, which ``source`` names), ``weight``,
+        ``influence`` with the ends ``low`` and ``high`` of its 95 % interval, the gain in
+        log-likelihood ``nats``, ``nats_bound``, which is 1 where the gain is at most that, the gain
+        ``delta_bic``, and ``found``, once ``stability`` has been called.
     warnings : list of str
         What a reader should not miss, one line each.
 
@@ -74,7 +68,7 @@ class LagSummary:
 
     def __str__(self) -> str:
         table = ["", *_written(self.columns)] if self.columns["lag"].size else []
-        about = [part for line in self.about for part in wrap(line, 100) or [""]]
+        about = [part for line in self.about for part in wrap(line, 80) or [""]]
         lines = [*wrap(self.answer, 80), "", *about, *table, "", *self.warnings]
         return "\n".join(lines).rstrip()
 
@@ -96,6 +90,8 @@ def summarise(model: LagModel, held_out: float | None = None) -> LagSummary:
     ]
     if facts.choices:
         about.append(said_of_choices(facts.choices))
+    if facts.covariates:
+        about.append(_said_of_covariates(model))
     if model.background is not None:
         weight = range_of(model.background_weight, 3)
         about.append(f"background: {model.background.name}; its weight {weight}")
@@ -108,6 +104,19 @@ def summarise(model: LagModel, held_out: float | None = None) -> LagSummary:
         *_doubtful_lags(columns),
     ]
     return LagSummary(answer_of(model), about, columns, warnings)
+
+
+def _said_of_covariates(model: LagModel) -> str:
+    """Which of the covariates that were offered matter, and how."""
+    used = [name for name, is_used in model.facts.covariates.items() if is_used]
+    unused = [name for name, is_used in model.facts.covariates.items() if not is_used]
+    said = [f"matter: {', '.join(used)}"] if used else []
+    if model.chooser is not None:
+        name = model.covariates[model.chooser].name
+        said.append(f"the current symbol and {name} together choose the lags")
+    if unused:
+        said.append(f"do not matter, as far as these data can tell: {', '.join(unused)}")
+    return f"covariates that {'; '.join(said)}"
 
 
 def _bits(model: LagModel, held_out: float | None) -> str:
@@ -138,80 +147,9 @@ def _summary_columns(model: LagModel) -> Arrays:
         "low": np.maximum(influence - 1.96 * error, 0.0),
         "high": np.minimum(influence + 1.96 * error, 1.0),
     }
-    names = {name: table.pop(name) for name in ("context", "lag", "weight")}
+    first = [name for name in ("context", "source", "lag", "weight") if name in table]
+    names = {name: table.pop(name) for name in first}
     return names | interval | table
-
-
-def answer_of(model: LagModel) -> str:
-    """Which lags the next symbol depends on, and after which symbols, in a sentence."""
-    # The largest groups of current symbols first
-    groups = sorted(_symbols_by_lags(model).items(), key=lambda group: -len(group[1]))
-    lags = "No earlier symbol decides the next one, as far as these data can tell."
-    if groups:
-        lags = _said_by_lags(model, groups)
-    if before := _said_by_background(model):
-        return f"{before} {lags[0].lower()}{lags[1:]}"
-    return lags
-
-
-def _said_by_background(model: LagModel) -> str:
-    """What matters besides the lags; empty if nothing does."""
-    background = model.background
-    if isinstance(background, SequenceBackground):
-        return "Each sequence has frequencies of its own; beyond them,"
-    if not isinstance(background, RecentBackground):
-        return ""
-    depth = background.model.counts.depth
-    if depth == 0:
-        return ""
-    kind = "a context tree" if isinstance(background.model, ContextTree) else "an n-gram"
-    if depth == 1:
-        return f"The last symbol matters, as {kind}; beyond it,"
-    return f"The last {depth} symbols matter together, as {kind}; beyond them,"
-
-
-def _said_by_lags(model: LagModel, groups: list[tuple[str, list[str]]]) -> str:
-    """Which lags the next symbol depends on, for groups of current symbols that have the same."""
-    (lags, symbols), *others = groups[:_NAMED]
-    if not model.context:
-        return f"The next symbol depends on {lags}."
-    if len(symbols) == len(model.classes):
-        return f"Whatever the current symbol, the next one depends on {lags}."
-    parts = [f"After {_some(symbols)}, the next symbol depends on {lags}"]
-    parts += [f"after {_some(symbols)}, on {lags}" for lags, symbols in others]
-    if len(groups) > _NAMED:
-        left = len(groups) - _NAMED
-        groups_left = "1 more group" if left == 1 else f"{left} more groups"
-        parts.append(f"and after others, on other lags ({groups_left} of symbols)")
-    return "; ".join(parts) + "."
-
-
-def _symbols_by_lags(model: LagModel) -> dict[str, list[str]]:
-    """Which current symbols, in quotation marks, have the same lags; keys are "lag 4" or "lags 1
-    and 3".
-
-    A symbol without a lag is in no group. A model without context has one group, of one symbol.
-    """
-    groups: dict[str, list[str]] = {}
-    lags_of = np.split(model.attention.indices + 1, model.attention.indptr[1:-1])
-    for k, lags in enumerate(lags_of):
-        if len(lags):
-            noun = "lag " if len(lags) == 1 else "lags "
-            symbol = f"‘{readable(model.classes[k].item())}’"
-            groups.setdefault(noun + _joined(sorted(lags.tolist()), "and"), []).append(symbol)
-    return groups
-
-
-def _joined(values: Sequence[Any], last: str) -> str:
-    """Values with commas, and a word before the last."""
-    *first, end = map(str, values)
-    return f"{', '.join(first)} {last} {end}" if first else end
-
-
-def _some(names: list[str]) -> str:
-    """Names with commas and a last "or"; of many, the first ones and how many others."""
-    left = len(names) - _NAMED
-    return _joined(names if left <= 1 else [*names[:_NAMED], f"{left} others"], "or")
 
 
 def _margin(facts: FitFacts) -> str:
@@ -248,7 +186,11 @@ def _written(columns: Arrays, most: int = 60) -> list[str]:
     chosen = {name: column[order] for name, column in columns.items()}
     cells = {
         "now": ["any" if x is None else repr(x) for x in chosen["context"].tolist()],
-        "lag": [str(x) for x in chosen["lag"]],
+        **(
+            {"source": chosen["source"].tolist()}
+            if "source" in chosen
+            else {"lag": [str(x) for x in chosen["lag"]]}
+        ),
         "weight": [f"{x:.3f}" for x in chosen["weight"]],
         "influence": [f"{x:.3f}" if x > 0 else "" for x in chosen["influence"]],
         "95 %": [
@@ -359,6 +301,6 @@ def _incomplete_lags(model: LagModel) -> list[str]:
     weights = [f"({weight:.2f})" for weight in model.background_weight[lacking]]
     where = weights[0]
     if model.context:
-        symbols = map(repr, model.classes[lacking].tolist())
+        symbols = map(repr, model.contexts[lacking].tolist())
         where = "after " + ", ".join(map(" ".join, zip(symbols, weights, strict=True)))
     return [f"not all lags are found {where}: that part of the distribution is explained by no lag"]
