@@ -95,7 +95,7 @@ def letters(n: int) -> list[str]:
 
 
 def noise(case: Case) -> Row:
-    """iid symbols, as frequent as each other or as in Zipf's distribution: how many lags are found, by default or with the background
+    """iid symbols, equally frequent or as in Zipf's distribution: how many lags are found, by default or with the background
     "labels", and whether the fit says that it converged.
     """
     from scb import SparseContextualBigram
