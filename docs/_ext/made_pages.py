@@ -1,4 +1,4 @@
-"""Pages that are made from the code before the site is built: the figures of the paper, the names of the package, the commands."""
+"""Pages that are made from the code: the figures of the paper, names of the package, commands; and redirects."""
 
 import importlib.util
 import inspect
@@ -33,6 +33,10 @@ LAB = {  # figure → what the address of the lab says: the settings of the figu
     "F18": "task.T=59049&task.sparsity=1&run=resolveSign:0;batchSize:1024;eta:0.05/0.05/0.05;lam:0.001",
     "F20": "scene=transfer",
 }
+MOVED = {"howto/index": "data", "explanation/index": "train"}  # old address → where a reader finds the same now
+REDIRECT = (
+    '<!doctype html><title>Moved</title><meta http-equiv="refresh" content="0; url={0}"><a href="{0}">This page has moved.</a>'
+)
 NOT_IN_LAB = "The lab cannot show this figure: it trains the linear transformer on independent samples, and nothing else."
 
 # ------------------------------------------------------------------------------------------------- the figures of the paper
@@ -130,7 +134,7 @@ def write_api() -> None:
     for page in (DOCS / "reference" / "api").glob("*.rst"):
         if page.stem not in wanted:  # of an earlier build
             page.unlink()
-    lines = ["# The names of the package", "", "Shapes and symbols are those of [the notation](../paper/notation.md).", ""]
+    lines = ["# The Python interface", "", "Shapes and symbols are those of [the notation](../paper/notation.md).", ""]
     for heading, names in groups.items():
         lines += [f"## {heading}", "", "```{eval-rst}", ".. autosummary::", "   :toctree: api", "   :nosignatures:", ""]
         lines += [f"   {'' if heading == 'What these return' else '~'}{name}" for name in names]  # the heading has the rest
@@ -160,6 +164,19 @@ def write_all(app: Sphinx, config: object) -> None:
     write_commands()
 
 
+def spread_tutorials(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Take the table of contents out of the gallery of tutorials: each stands with its readers, in data.md or train.md."""
+    if docname == "learn/index":
+        source[0] = source[0].partition(".. toctree::")[0]
+
+
+def write_redirects(app: Sphinx, exception: Exception | None) -> None:
+    """Answer at the addresses of pages that are gone."""
+    if exception is None and app.builder.format == "html":
+        for old, new in MOVED.items():
+            (Path(app.outdir) / f"{old}.html").write_text(REDIRECT.format("../" * old.count("/") + f"{new}.html"))
+
+
 # ------------------------------------------------------------------------------------------------- the pages of these names
 
 
@@ -183,6 +200,8 @@ def sign(app: Sphinx, what: str, name: str, thing: Any, options: object, signatu
 def setup(app: Sphinx) -> dict:
     """Called by Sphinx."""
     app.connect("config-inited", write_all)
+    app.connect("source-read", spread_tutorials)
+    app.connect("build-finished", write_redirects)
     app.connect("autodoc-skip-member", skip_member)
     app.connect("autodoc-process-signature", sign)
     return {"version": "1", "parallel_read_safe": True}

@@ -224,6 +224,9 @@ def test_the_check_of_the_built_site_notices_what_is_wrong(tmp_path, capsys):
     def root(name):
         return "../" * name.count("/")
 
+    def problems(*addresses):
+        return check_site.problems(tmp_path, addresses)
+
     def write(name, body):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -237,26 +240,32 @@ def test_the_check_of_the_built_site_notices_what_is_wrong(tmp_path, capsys):
         "".join(f"<a href='{name}'>x</a>" for name, _ in answers) + "<a href='#top'>x</a><a href='https://x.org/y'>x</a>",
     )
     (tmp_path / "lab.html").write_text("")
-    assert check_site.problems(tmp_path) == ["lab.html: no link to index.html"]
+    assert problems() == ["lab.html: no link to index.html"]
     (tmp_path / "lab.html").write_text("<a href='index.html'>back</a>")
-    assert check_site.problems(tmp_path) == []
+    assert problems() == []
     (tmp_path / "apart.html").write_text("<p>no menu</p>")
-    assert check_site.problems(tmp_path) == ["apart.html: no link to lab.html"]
+    assert problems() == ["apart.html: no link to lab.html"]
+    (tmp_path / "apart.html").write_text("<meta http-equiv='refresh' content='0; url=index.html'><a href='index.html'>moved</a>")
+    assert problems("apart.html") == []
+    (tmp_path / "apart.html").write_text("<meta http-equiv='refresh' content='0; url=gone.html'><a href='gone.html'>moved</a>")
+    assert problems("apart.html") == ["apart.html: gone.html does not exist"]
     (tmp_path / "apart.html").unlink()
+    assert problems("apart.html") == ["apart.html: this address was given out, and no longer answers"]
+    write("question.html", "<h1>How do I ask?</h1>")
+    assert problems() == ["question.html: its title begins as others do"]
+    (tmp_path / "question.html").unlink()
     name, words = answers[0]
     write(name, "something else")
-    assert len(check_site.problems(tmp_path)) == 1
+    assert len(problems()) == 1
     write(name, f"{words}<a href='nothing.html'>x</a><a href='../index.html#nothing'>x</a><img src='no.png'>")
-    assert len(check_site.problems(tmp_path)) == 3
+    assert len(problems()) == 3
     write(name, f"{words} {{number}}`table | what` and **bold** and <code>[text](link) {{role}}`x`</code>")
-    assert [line.partition(": ")[2] for line in check_site.problems(tmp_path)] == [
-        "'{number}`table | what` and **bold** and ' is left over"
-    ]
+    assert [line.partition(": ")[2] for line in problems()] == ["'{number}`table | what` and **bold** and ' is left over"]
     write(name, f"{words} **bold** Alias for field number 3")
-    assert len(check_site.problems(tmp_path)) == 2
+    assert len(problems()) == 2
     write(name, words)
     write("index.html", "<a href='one.html'>x</a>")
     write("one.html", "<a href='two.html'>x</a>")
     write("two.html", "".join(f"<a href='{name}'>x</a>" for name, _ in answers))
-    assert len(check_site.problems(tmp_path)) == len(answers)
+    assert len(problems()) == len(answers)
     capsys.readouterr()
