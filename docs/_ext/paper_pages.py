@@ -41,6 +41,12 @@ def figure_page(name: str, figure: PaperFigure) -> str:
         lines += [f'<p><a class="lab-button" href="{link}">Open these settings in the lab</a></p>', ""]
     else:
         lines += [NOT_IN_LAB, ""]
+    lines += ["## The claims", ""]
+    for number, claim in claims_for([name]).items():
+        judge = f"`{claim.judge.__module__.replace('.', '/').removeprefix('scb/')}.py:{claim.judge.__name__}`"
+        lacks = f"### {number}. {claim.says}\n\nNot on the page of claims yet.\n"
+        section = markdown_section(claims()[claim.id]) if claim.id in claims() else lacks
+        lines += [section.rstrip(), f"- **Judged by** {judge}", ""]
     lines += [
         "## The code",
         "",
@@ -55,12 +61,7 @@ def figure_page(name: str, figure: PaperFigure) -> str:
         job = TABLES[need].job
         path = job.__module__.replace(".", "/").removeprefix("scb/")
         lines.append(f"- **{need}**, made by `{path}.py:{job.__name__}`; settings: {settings_of(TABLES[need])}.")
-    lines += ["", "## The claims", ""]
-    for number, claim in claims_for([name]).items():
-        judge = f"`{claim.judge.__module__.replace('.', '/').removeprefix('scb/')}.py:{claim.judge.__name__}`"
-        lacks = f"### {number}. {claim.says}\n\nNot on the page of claims yet.\n"
-        section = markdown_section(claims()[claim.id]) if claim.id in claims() else lacks
-        lines += [section.rstrip(), f"- **Judged by** {judge}", ""]
+    lines.append("")
     return "\n".join(lines)
 
 
