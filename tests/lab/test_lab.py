@@ -179,7 +179,7 @@ def test_scenes_are_links_with_paragraphs():
         assert parsed["problems"] == []
         assert parsed["state"]["play"] == (scene["id"] != "task")  # one goes through the first scene step by step
         assert 40 < len(scene["lead"]) < 100
-        assert 2 == len(scene["text"])
+        assert len(scene["text"]) == 2
         assert 1 <= len(scene["panels"]) <= 3  # one idea at a time
 
 
