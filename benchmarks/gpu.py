@@ -141,7 +141,7 @@ def main() -> None:
             note(**row)
         for N, T in ((3, 5000), (20, 5000)):
             task = Task.random(N, T, 2, seed=0)
-            for B in (16, 64, 256, 1024, 4096):
+            for B in (12, 16, 64, 256, 1024, 4096):
                 repeats = max(2, min(50, 400_000_000 // (B * T * 8)))
                 row = {"what": "crossover", "N": N, "T": T, "B": B, "cuda": ours(task, B, 100), "cpu": processor(task, B, repeats)}
                 print(row, flush=True)

@@ -104,7 +104,7 @@ def _arrow(column: NDArray[Any]) -> Any:
 def read_table(path: Path, columns: list[str] | None = None) -> tuple[Table, dict[str, Any]]:
     """A table that ``write_table`` wrote, or some of its columns, and its facts."""
     plain = path.suffix == ".json"
-    content = read_json(path) if plain else read_sealed(path)
+    content: Any = read_json(path) if plain else read_sealed(path)
     try:
         return (_from_json if plain else _from_parquet)(content, columns)
     except MissingExtraError:
