@@ -34,7 +34,8 @@ def write_table(path: Path, table: Table, facts: dict[str, Any]) -> None:
     Parameters
     ----------
     path : Path
-        The file; by its ending it is Parquet or JSON.
+        The file, Parquet or JSON by its ending; if it has none, it gets that of Parquet, or of JSON
+        where pyarrow is not installed.
     table : dict of (rows,) arrays
         The columns by name.
     facts : dict
@@ -52,6 +53,7 @@ def write_table(path: Path, table: Table, facts: dict[str, Any]) -> None:
     ...     read_table(path)
     ({'T': array([10, 20])}, {'made': 'by hand'})
     """
+    path = path if path.suffix else path.with_suffix(ENDING)
     content = (_json if path.suffix == ".json" else _parquet)(table, facts)
     make_directory(path.parent)
     write_atomically(path, seal(content))
