@@ -146,8 +146,8 @@ class _Counted(NamedTuple):
 def _counted(rows: Table) -> _Counted:
     cells = np.stack((rows["T"], rows["batch_size"]))
     (T, batch), place = np.unique(cells, axis=1, return_inverse=True)
-    runs: Array = np.bincount(place.ravel(), minlength=len(T)).astype(float)
-    right: Array = np.bincount(place.ravel(), rows["right"], len(T))
+    runs: Any = np.bincount(place.ravel(), minlength=len(T))
+    right: Any = np.bincount(place.ravel(), rows["right"], len(T))
     return _Counted(T, np.log(batch), right, runs - right)
 
 
