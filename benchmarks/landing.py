@@ -15,6 +15,7 @@ from study import DOCS
 from scb.files import write_atomically
 from scb.jobs.table import Table, pick
 from scb.paper.tuned import best_setting, median
+from scb.theory.dynamics import population_recursion
 
 WIDTH = 340
 HEIGHT = 186
@@ -171,6 +172,28 @@ def leak() -> str:
     )
 
 
+def wait() -> str:
+    """The attention's signal against time, without noise, for four lengths of the context."""
+    left, right, base, top, eta, steps, every = 34, 330, 140, 44, 0.01, 1300, 10
+    parts = [
+        text(8, 16, "how far the attention has come, for T =", LEFT),
+        line(left, base, right, base),
+        line(left, base, left, top),
+    ]
+    parts += [text(left - 6, y + 4, words, ' class="small" style="text-anchor:end"') for y, words in ((base, "0"), (top, "1"))]
+    for T, colour in ((50, BLUE), (500, "#009e73"), (5000, ORANGE), (50_000, "#cc79a7")):
+        signal = population_recursion(0.5, 0.5, T, 2 * eta, 2 * eta, steps)[::every, 1]
+        places = [(left + (right - left) * i * every / steps, base - (base - top) * value) for i, value in enumerate(signal)]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="3"/>')
+        grown = next(x for x, y in places if y < base - 0.8 * (base - top))
+        parts.append(text(grown, top - 8, f"{T:,}"))
+    parts += [text(left + (right - left) * step / steps, base + 22, f"{step:,}") for step in (0, 400, 800, 1200)]
+    parts.append(text((left + right) / 2, base + 42, "training step", SMALL))
+    alt = "Progress of the attention against the step, for four lengths T: flat, then steep, later by as much for each tenfold T."
+    return svg(alt, parts)
+
+
 def shrink() -> str:
     """Samples of Stage 2 until the attention is near Q as it stands, without ℓ₁ and with it."""
     least = shipped("stage two")
@@ -198,6 +221,7 @@ FINDINGS: dict[str, Callable[[], str]] = {
     "mirror": mirror,
     "metre": metre,
     "price": price,
+    "wait": wait,
     "leak": leak,
     "shrink": shrink,
 }

@@ -33,7 +33,7 @@ LAB = {  # figure → what the address of the lab says: the settings of the figu
     "F18": "task.T=59049&task.sparsity=1&run=resolveSign:0;batchSize:1024;eta:0.05/0.05/0.05;lam:0.001",
     "F20": "scene=transfer",
 }
-MOVED = {"howto/index": "data", "explanation/index": "train"}  # old address → where a reader finds the same now
+MOVED = {"howto/index": "data", "explanation/index": "story"}  # old address → where a reader finds the same now
 REDIRECT = (
     '<!doctype html><title>Moved</title><meta http-equiv="refresh" content="0; url={0}"><a href="{0}">This page has moved.</a>'
 )
