@@ -39,7 +39,7 @@ def fitted():
 
 
 def test_a_season_is_found_and_noise_is_not(fitted):
-    x, columns, model = fitted
+    x, _columns, model = fitted
     assert model.covariates_ == {"season": True, "noise": False}
     assert set(model.lags_["source"]) == {"lag 1", "season"}
     assert (model.lags_["lag"][model.lags_["source"] == "season"] == 0).all()
@@ -123,7 +123,8 @@ def test_a_covariate_that_chooses(tmp_path):
     model.save(tmp_path / "model.safetensors")
     loaded = scb.SparseContextualBigram.load(tmp_path / "model.safetensors")
     assert np.array_equal(loaded.predict_proba(new, covariates=more), proba)
-    assert model.plot_matrices().axes and model.plot().get_xlabel()
+    assert model.plot_matrices().axes
+    assert model.plot().get_xlabel()
 
 
 def test_values_that_were_not_in_the_fit(fitted):
@@ -168,7 +169,8 @@ def test_columns_come_as_people_have_them():
     assert from_table.score(read) == pytest.approx(from_lists.score(parts[0], covariates={"season": parts[1]}))
     series = scb.SparseContextualBigram(3, **options).fit(x, covariates=pd.Series(columns["season"], name="season"))
     array = scb.SparseContextualBigram(3, **options).fit(x, covariates=np.array([columns["season"]]).T)
-    assert series.loglik_ == array.loglik_ and list(array.covariates_) == ["covariate 1"]
+    assert series.loglik_ == array.loglik_
+    assert list(array.covariates_) == ["covariate 1"]
 
 
 def test_values_of_sequences_and_numbers_in_bins():
@@ -178,7 +180,8 @@ def test_values_of_sequences_and_numbers_in_bins():
     model = scb.SparseContextualBigram(3, background="labels").fit(sequences, covariates={"heat": heat})
     assert model.covariates_ == {"heat": True}
     matrix = model.transition_[4]
-    assert matrix.shape == (2, 8) and matrix[1, -1] > matrix[1, 0]
+    assert matrix.shape == (2, 8)
+    assert matrix[1, -1] > matrix[1, 0]
     wet = model.predict_proba([["dry"], ["dry"]], covariates={"heat": [1.0, 99.0]})[:, 1]
     assert wet[1] > wet[0] + 0.2
 
@@ -209,7 +212,8 @@ def test_groups_and_soft_labels_beside_covariates():
     sequences = [x.tolist() for x, _ in parts]
     columns = {"season": [c["season"].tolist() for _, c in parts]}
     model = scb.SparseContextualBigram(3).fit(sequences, covariates=columns, groups=[0, 1] * 4)
-    assert model.groups_.parts["p"].min() > 0.01 and "season" in model.groups_.parts["part"]
+    assert model.groups_.parts["p"].min() > 0.01
+    assert "season" in model.groups_.parts["part"]
     x, own = weather(1000, 9)
     soft = model.predict_proba(x, covariates={"season": np.append(own["season"], "winter")})
     twin = scb.SparseContextualBigram(3, transition="per_lag", context=True, background="labels").fit(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,17 +18,16 @@ from scb.sequences.comparison import OWN, PLAIN, Score, own_bits, scores_of
 from scb.sequences.covariates import beside_symbols, fitted_covariates
 from scb.sequences.estimator import SparseContextualBigram
 from scb.sequences.explaining import Explanation, explain
-from scb.sequences.lag_fit import LagSettings, fit_lags, found_again
+from scb.sequences.lag_fit import LagSettings, fit_lags
 from scb.sequences.lag_model import LagModel
 from scb.sequences.report import write_page
+from scb.sequences.splitting import Split, about_split, counted, split
+from scb.sequences.stability import found_again
 from scb.sequences.summary import LagSummary, summarise
 from scb.sequences.symbols import as_sequences, encode
 from scb.sequences.tables import Classes, Codes, Sequences
-from scb.task.task import generator
 
 Announce = Callable[[str], None]
-# A sequence is long if it has more than one in so many symbols
-LONG = 10
 
 
 @dataclass(frozen=True)
@@ -185,7 +184,7 @@ def analyse(
         model=model._keep(fitted, None),
         summary=summarise(fitted, own_bits(scores)),
         scores=scores,
-        about=_about(name, sequences, codes, classes) + _about_split(parts, classes),
+        about=_about(name, sequences, codes, classes) + about_split(parts, classes),
         failures=failures,
         name=name,
         n_held_out=likelihoods[OWN].size if likelihoods else 0,
@@ -195,43 +194,6 @@ def analyse(
 
 def _silent(line: str) -> None:
     """Ignore a line of progress."""
-
-
-class Split(NamedTuple):
-    """Data to fit and data to predict."""
-
-    train: list[Codes]
-    test: list[Codes]
-    skipped: list[int]  # symbols at the start of each test sequence that are history only
-    seed: int = 0  # that whole sequences were drawn with
-    fraction: float = 0.0  # of a long sequence that is held out
-
-
-def split(codes: list[Codes], fraction: float, seed: int = 0) -> Split:
-    """Hold out a fraction of the symbols: of sequences that have over a tenth of all symbols the
-    end, and of the others whole sequences, drawn at random.
-    """
-    if fraction == 0:
-        return Split(codes, [], [])
-    lengths = np.array([len(x) for x in codes])
-    if len(codes) == 1 and not 1 < round(lengths[0] * (1 - fraction)) < lengths[0]:
-        raise InputError(f"{lengths[0]} symbols are too few for held_out = {fraction}")
-    is_long = lengths * LONG > lengths.sum()
-    order = generator(seed).permutation(np.flatnonzero(~is_long))
-    wanted = fraction * lengths[order].sum()
-    number = np.searchsorted(np.cumsum(lengths[order]), wanted) + 1
-    # Some sequence is fitted and some held out
-    number = min(number, order.size - (not is_long.any()))
-    drawn = np.isin(np.arange(len(codes)), order[:number])
-    cuts = np.where(is_long, np.round(lengths * (1 - fraction)).astype(int), drawn * 0)
-    chosen = list(zip(codes, is_long, drawn, cuts.tolist(), strict=True))
-    return Split(
-        train=[x[:cut] if long else x for x, long, held, cut in chosen if not held],
-        test=[x for x, long, held, _ in chosen if long or held],
-        skipped=[cut for _, long, held, cut in chosen if long or held],
-        seed=seed,
-        fraction=fraction,
-    )
 
 
 def _first_reasons(
@@ -326,7 +288,7 @@ def _about(name: str, sequences: Sequences, codes: list[Codes], classes: Classes
     """What was read, how, and what is odd about it."""
     lengths = np.array([len(x) for x in codes])
     missing = sum(int((x < 0).sum()) for x in codes)
-    number_of = _counted(len(codes), "sequence")
+    number_of = counted(len(codes), "sequence")
     if len(codes) > 1:
         number_of += (
             f" of {lengths.min():,} to {lengths.max():,} symbols, {int(np.median(lengths)):,} in"
@@ -340,48 +302,7 @@ def _about(name: str, sequences: Sequences, codes: list[Codes], classes: Classes
         lines.append(f"{missing:,} symbols ({missing / lengths.sum():.1%}) are missing")
     if short := int((lengths < 2).sum()):
         lines.append(
-            f"{_counted(short, 'sequence')} of fewer than 2 symbols: these say nothing about what"
+            f"{counted(short, 'sequence')} of fewer than 2 symbols: these say nothing about what"
             " comes next"
         )
     return lines
-
-
-def _about_split(parts: Split, classes: Classes) -> list[str]:
-    """What was fitted and what was held out, and which symbols the fit has not seen."""
-    if not parts.test:
-        return ["All of it is fitted, nothing held out"]
-    lines = [_said_of_split(parts)]
-    strange = np.setdiff1d(
-        np.concatenate([x[first:] for x, first in zip(parts.test, parts.skipped, strict=True)]),
-        [-1, *np.unique(np.concatenate(parts.train))],
-    )
-    if strange.size:
-        names = ", ".join(map(repr, classes[strange[:5]].tolist()))
-        more = ", …" if strange.size > 5 else ""
-        lines.append(
-            f"{_counted(strange.size, 'kind')} of symbols occurring only in what is held out"
-            f" ({names}{more}): unlikely, but not impossible"
-        )
-    return lines
-
-
-def _said_of_split(parts: Split) -> str:
-    """Which part is fitted and which is held out, in words."""
-    if len(parts.train) == len(parts.test) == 1 and parts.skipped[0]:
-        return (
-            f"The first {parts.skipped[0]:,} symbols are fitted, those after them held out to be"
-            " predicted"
-        )
-    drawn = parts.skipped.count(0)
-    cut = len(parts.skipped) - drawn
-    held_out = []
-    if drawn:
-        held_out.append(f"{_counted(drawn, 'sequence')} drawn at random (seed {parts.seed})")
-    if cut:
-        held_out.append(f"the last {parts.fraction:.0%} of {_counted(cut, 'long sequence')}")
-    return f"Held out to be predicted: {' and '.join(held_out)}; everything else is fitted"
-
-
-def _counted(number: int, noun: str) -> str:
-    """A number with its noun."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from scb.arrays import Array
-from scb.kernels.random import continue_lags
 from scb.mixture.arrays import Ints
 from scb.mixture.beside import wide_shape, with_sources
 from scb.mixture.data import Data, Here
@@ -32,7 +31,7 @@ from scb.sequences.coding import windows_of_codes
 from scb.sequences.covariates import Covariate
 from scb.sequences.symbols import MISSING, readable
 from scb.sequences.tables import Arrays, Classes, Codes
-from scb.task.sampling import closed_cumulative, token_dtype
+from scb.task.sampling import token_dtype
 
 # The key of a transition matrix that all lags share
 SHARED = 0
@@ -188,13 +187,6 @@ class LagModel:
             return self.frequencies
         return self.covariates[lag - self.max_lag - 1].frequencies
 
-    def value_names(self, lag: int) -> list[str]:
-        """The columns of the matrix of a lag or covariate, for a reader."""
-        if lag > self.max_lag:
-            return self.covariates[lag - self.max_lag - 1].names
-        values = self.contexts if self.matrix(lag).shape[1] > len(self.classes) else self.classes
-        return [readable(x) for x in values.tolist()]
-
     def influence(self) -> csr_array:
         """How far each lag in the support moves the distribution of the next symbol, in total
         variation, on average over symbols.
@@ -343,50 +335,6 @@ class LagModel:
             given, state = rows.background_distributions(self.mixture)
             distributions[~there] = given[state[~there]]
         return distributions[:, :N]
-
-    def draw(
-        self,
-        length: int,
-        before: Codes | None,
-        rng: np.random.Generator,
-        beside: Ints | None = None,
-    ) -> NDArray[Any]:
-        """(length,) codes that continue those ``before``, with covariates ``beside`` (length,
-        covariates); without a start, a random one, after which the first 10·max_lag codes, whose
-        covariates are missing, are discarded.
-        """
-        N = len(self.classes)
-        skipped = 0
-        if before is None:
-            before = rng.choice(N, size=self.max_lag, p=self.prior / self.prior.sum())
-            skipped = 10 * self.max_lag
-        has_gaps = before.size < self.max_lag or (before < 0).any()
-        if self.background is not None or has_gaps or self.covariates:
-            if beside is not None:
-                beside = np.pad(beside, ((skipped, 0), (0, 0)), constant_values=MISSING)
-            return self._draw_step_by_step(skipped + length, before, rng, beside)[skipped:]
-        tokens = np.empty(before.size + skipped + length, dtype=token_dtype(N))
-        tokens[: before.size] = before
-        lags = np.where(self.slots.positions >= 0, self.max_lag - self.slots.positions, 0)
-        first = np.where(lags > 0, N * self.slots.matrix, self.mixture.P.shape[1])
-        u = rng.random((skipped + length, 2))
-        weights = closed_cumulative(self.mixture.q.T)
-        columns = closed_cumulative(np.c_[self.mixture.P, self.mixture.background])
-        continue_lags(tokens, before.size, weights, lags.T, columns, first.T, u)
-        return tokens[before.size + skipped :]
-
-    def _draw_step_by_step(
-        self, length: int, before: Codes, rng: np.random.Generator, beside: Ints | None
-    ) -> Codes:
-        """Draw one symbol at a time, as gaps, covariates or a background of its own for each window
-        require.
-        """
-        codes = before.tolist()
-        for i, u in enumerate(rng.random(length).tolist()):
-            own = None if beside is None else beside[i : i + 1]
-            distribution = self.next_distribution(np.array(self.past(codes), np.int64), own)
-            codes.append(int(np.searchsorted(np.cumsum(distribution)[:-1], u, side="right")))
-        return np.array(codes[before.size :], np.int64)
 
 
 def with_unseen(distributions: Array, unseen: Array) -> Array:

@@ -60,7 +60,7 @@ def plot_matrices(model: LagModel) -> "Figure":
             aspect="auto",
             interpolation="nearest",
         )
-        _name_symbols(ax, names, names if of_symbols else model.value_names(lag))
+        _name_symbols(ax, names, names if of_symbols else _value_names(model, lag))
         if lag > model.max_lag:
             ax.set_xlabel(model.source_name(lag))
         ax.set_title("all lags" if lag == SHARED else model.source_name(lag))
@@ -79,6 +79,14 @@ def _mean(model: LagModel, lag: int) -> Array:
     P = model.matrix(lag)
     occurs = model.frequencies_at(lag)
     return P @ occurs if len(occurs) == P.shape[1] else model.prior
+
+
+def _value_names(model: LagModel, lag: int) -> list[str]:
+    """The columns of the matrix of a lag or covariate, for a reader."""
+    if lag > model.max_lag:
+        return model.covariates[lag - model.max_lag - 1].names
+    values = model.contexts if model.matrix(lag).shape[1] > len(model.classes) else model.classes
+    return [readable(x) for x in values.tolist()]
 
 
 def likeness_order(shifts: list[Array], frequencies: Array) -> Ints:

@@ -13,9 +13,9 @@ from scb.inputs import InputError
 from scb.sequences.coding import windows_of_symbols
 from scb.sequences.explaining import Explanation, explain
 from scb.sequences.group_test import GroupTest, compare_groups
-from scb.sequences.lag_fit import found_again
 from scb.sequences.matrix_pictures import plot_matrices
 from scb.sequences.predictor import LagPredictor
+from scb.sequences.stability import found_again
 from scb.task.task import generator
 
 if TYPE_CHECKING:
