@@ -223,7 +223,7 @@ class SparseContextualBigram(StreamedLags):
         sample_weight : (sequences,) or (symbols,) array, optional
             How often each sequence, or each symbol as a label, counts. If no option is "auto",
             whole numbers are the same as repeated data. An n-gram counts every symbol once.
-        covariates : table, dict or array, optional
+        covariates : table, dict or (rows, columns) array, optional
             What is known of a symbol when it is predicted, such as an hour or a season: columns
             with a value for each symbol of X, or for each sequence. They are sources beside the
             lags, or one of them chooses the lags together with the current symbol, where the data

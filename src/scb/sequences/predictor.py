@@ -39,7 +39,7 @@ class LagPredictor(CodedInputs):
             collections.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
-        covariates : table, dict or array, optional
+        covariates : table, dict or (rows, columns) array, optional
             Covariates of the symbols or sequences of X, as in ``fit``; needed if the model uses
             them.
 
@@ -72,7 +72,7 @@ class LagPredictor(CodedInputs):
             Present for compatibility with scikit-learn.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
-        covariates : table, dict or array, optional
+        covariates : table, dict or (rows, columns) array, optional
             Covariates of the symbols or sequences of X, as in ``fit``; needed if the model uses
             them.
 
@@ -96,7 +96,7 @@ class LagPredictor(CodedInputs):
             collections.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
-        covariates : table, dict or array, optional
+        covariates : table, dict or (rows, columns) array, optional
             Covariates of the symbols or sequences of X, as in ``fit``; needed if the model uses
             them.
 
@@ -117,7 +117,7 @@ class LagPredictor(CodedInputs):
             collections.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
-        covariates : table, dict or array, optional
+        covariates : table, dict or (rows, columns) array, optional
             Covariates of the symbols or sequences of X, as in ``fit``; needed if the model uses
             them.
 
@@ -139,7 +139,7 @@ class LagPredictor(CodedInputs):
             collections.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
-        covariates : table, dict or array, optional
+        covariates : table, dict or (rows, columns) array, optional
             Covariates of the symbols or sequences of X, as in ``fit``; needed if the model uses
             them.
 
@@ -167,7 +167,7 @@ class LagPredictor(CodedInputs):
             collections.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
-        covariates : table, dict or array, optional
+        covariates : table, dict or (rows, columns) array, optional
             Covariates of the symbols to be predicted, needed if the model uses them: a row for each
             of several sequences; for one sequence, a row for each symbol and one more, for the
             symbol after the last.
@@ -202,7 +202,7 @@ class LagPredictor(CodedInputs):
             collections.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
-        covariates : table, dict or array, optional
+        covariates : table, dict or (rows, columns) array, optional
             Covariates of the symbols to be predicted, needed if the model uses them: a row for each
             of several sequences; for one sequence, a row for each symbol and one more, for the
             symbol after the last.
@@ -225,7 +225,7 @@ class LagPredictor(CodedInputs):
             collections.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
-        covariates : table, dict or array, optional
+        covariates : table, dict or (rows, columns) array, optional
             Covariates of the symbols to be predicted, needed if the model uses them: a row for each
             of several sequences; for one sequence, a row for each symbol and one more, for the
             symbol after the last.
@@ -256,7 +256,7 @@ class LagPredictor(CodedInputs):
             At least ``max_lag`` symbols to continue from, which are not part of the result. By
             default the start is drawn independently from ``prior_``, and the first 10·max_lag
             symbols after it are discarded.
-        covariates : table, dict or array, optional
+        covariates : table, dict or (rows, columns) array, optional
             Covariates of the symbols drawn, a row for each, needed if the model uses them.
         random_state : int or numpy.random.Generator, default 0
             The source of randomness.
@@ -303,7 +303,7 @@ class LagPredictor(CodedInputs):
             collections.
         steps : int
             The number of steps to look ahead.
-        covariates : table, dict or array, optional
+        covariates : table, dict or (rows, columns) array, optional
             Covariates of the symbols that follow, needed if the model uses them: a row for each
             step, or the steps of the first sequence, those of the second, and so on.
         n_samples : int, default 1000

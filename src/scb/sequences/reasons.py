@@ -42,7 +42,7 @@ class LagReasons(LagPredictor):
             collections.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
-        covariates : table, dict or array, optional
+        covariates : table, dict or (rows, columns) array, optional
             Covariates of the symbols or sequences of X, as in ``fit``; needed if the model uses
             them.
         predicted : bool, default False
@@ -90,7 +90,7 @@ class LagReasons(LagPredictor):
             The group of each sequence.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
-        covariates : table, dict or array, optional
+        covariates : table, dict or (rows, columns) array, optional
             Covariates of the symbols or sequences of X, as in ``fit``; needed if the model uses
             them.
         n_permutations : int, default 999
@@ -137,7 +137,7 @@ class LagReasons(LagPredictor):
             The data of the fit.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
-        covariates : table, dict or array, optional
+        covariates : table, dict or (rows, columns) array, optional
             The covariates of the fit, needed if the model uses them.
         n_halves : int, default 20
             The number of halves to fit, an even number.
