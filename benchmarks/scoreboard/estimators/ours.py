@@ -76,17 +76,6 @@ class Told(OneSet):
         return super().options(data) | {"lags": data.number}
 
 
-class Beyond(Lags):
-    """Lags that say something beyond the recent past."""
-
-    name = "scb, beyond the recent past"
-    answers = frozenset({"strongest", "bits", "adaptive"})
-
-    def options(self, data: Data) -> dict[str, Any]:
-        """An n-gram as background."""
-        return {"background": "ngram", "transition": "per_lag"}
-
-
 class Product(Lags):
     """The predictor around the estimator: lags, an n-gram, and what comes again lately."""
 
@@ -102,4 +91,4 @@ class Product(Lags):
         return []
 
 
-ESTIMATORS = (Lags, OneSet, Told, Beyond, Product)
+ESTIMATORS = (Lags, OneSet, Told, Product)
