@@ -26,7 +26,7 @@ def judged():
 
 
 def test_one_line_for_the_paper_and_one_for_us(judged):
-    paper = "The paper's 4 claims: 1 holds as printed, 1 where we cannot tell, 2 do not hold"
+    paper = "The paper's 4 claims: 1 holds as printed, 1 cannot be decided, 2 do not hold"
     assert tally(judged) == [paper, "Our own 1 claim: 1 holds as printed"]
     assert tally(judged[:1]) == ["The paper's 1 claim: 1 holds as printed"]
     assert tally([]) == []

@@ -143,7 +143,7 @@ def tally(judged: Sequence[Judged]) -> list[str]:
 
 def _plural(verdict: Verdict, count: int) -> str:
     """The verdict on so many claims."""
-    text = {Verdict.SOME: "holds in some ensembles", Verdict.UNSURE: "where we cannot tell"}.get(
+    text = {Verdict.SOME: "holds in some ensembles", Verdict.UNSURE: "cannot be decided"}.get(
         verdict, verdict.value
     )
     return text if count == 1 else text.replace("holds", "hold").replace("does not", "do not")

@@ -1,12 +1,12 @@
 """From windows of symbols to a ``LagModel``: the settings, the fit, smoothing, matrices known from
-another model, the evidence for each lag, and how often it is found again in halves of the data.
+another model, and how often a lag is found again in halves of the data.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -16,12 +16,12 @@ from scipy.sparse import csr_array
 from scb.arrays import Array
 from scb.inputs import InputError, boolean, integer, number, one_of
 from scb.mixture.data import Data, Here
-from scb.mixture.evidence import PendingEvidence
 from scb.mixture.fit import Estimate, fit_mixture
 from scb.mixture.model import Initial
 from scb.mixture.select import Progress
 from scb.sequences.baselines.background import ModelBackground, RecentBackground, WindowBackground
 from scb.sequences.baselines.per_sequence import SequenceBackground
+from scb.sequences.lag_evidence import lag_evidence
 from scb.sequences.lag_model import SHARED, FitFacts, LagModel, with_unseen
 from scb.sequences.patience import warn_if_long
 from scb.sequences.tables import Classes
@@ -265,62 +265,7 @@ def _initial(known: dict[int, Array], data: Data) -> Initial:
     return Initial.without_positions(P, data.K, tuple(data.T - lag for lag in lags))
 
 
-# ------------------------------------------------------------------------- evidence and stability
-
-
-def lag_evidence(pending: PendingEvidence, n: float) -> Mapping[str, Array]:
-    """The columns nats, delta_bic, influence_stderr and nats_bound of ``LagModel.table``, for a fit
-    to n windows.
-
-    Since they take longer than the fit, they are computed on first use if the rows of the fit are
-    in this process and small enough to be kept until then; otherwise at once.
-    """
-    kept = pending.without_samples()
-    return _columns(pending, n) if kept is None else LazyColumns(partial(_columns, kept, n))
-
-
-def _columns(pending: PendingEvidence, n: float) -> dict[str, Array]:
-    evidence = pending.find()
-    nats, bounds, parameters, errors = (
-        # A longer lag is an earlier position
-        np.concatenate([values[::-1] for values in column] or [np.zeros(0)])
-        for column in (
-            evidence.nats,
-            evidence.bounds,
-            evidence.parameters,
-            evidence.influence_errors,
-        )
-    )
-    return {
-        "nats": nats,
-        "delta_bic": 2 * nats - np.log(n) * parameters,
-        "influence_stderr": errors,
-        "nats_bound": bounds,
-    }
-
-
-class LazyColumns(Mapping[str, Array]):
-    """Columns that are computed on first use. They are pickled and copied as a plain dict."""
-
-    def __init__(self, compute: Callable[[], dict[str, Array]]) -> None:
-        self._compute = compute
-
-    @cached_property
-    def _columns(self) -> dict[str, Array]:
-        # This also releases the rows that were kept for the computation
-        return vars(self).pop("_compute")()
-
-    def __getitem__(self, name: str) -> Array:
-        return self._columns[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return dict, (self._columns,)
+# ------------------------------------------------------------------------------------- stability
 
 
 def found_again(
