@@ -3,12 +3,15 @@
 What the data tell of the matrix of a lag is its direction, P_ℓ without what is common to its
 columns: sizes are weights, and what is common can stand in another matrix (``per_lag``). Two
 matrices along one line are one. So at each step the two that are nearest to a common line become
-one, and everything is fitted again with the positions as they are.
+one, and everything is fitted again with the positions as they are. What each position is worth
+stays that of the fit with a matrix for each.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,32 +20,60 @@ from scb.mixture.arrays import Ints
 from scb.mixture.data import Data
 from scb.mixture.em import maximise
 from scb.mixture.errors import label_counts, standard_errors
-from scb.mixture.fit import Estimate
+from scb.mixture.fit import Estimate, fit_mixture
 from scb.mixture.model import Mixture, weight_table
 from scb.mixture.rows import Slots
+from scb.mixture.shrink import shrunk
+
+Matrices = Literal["auto", "shared", "per_lag"] | int
+"""How many matrices lags have: one for all, one for each, or a number; with "auto" two or more, as
+many as have the least BIC."""
 
 
-def merged(data: Data, estimate: Estimate, fewest: int) -> Iterator[Estimate]:
-    """Estimates with one matrix less each, until ``fewest`` are left.
+def fit_matrices(data: Data, matrices: Matrices, **options: Any) -> Estimate:
+    """Fit as ``fit_mixture`` does, with its options, and with any number of matrices."""
+    if matrices in ("shared", 1):
+        return fit_mixture(data, matrices="shared", **options)
+    best = fit_mixture(data, matrices="per_lag", **options)
+    if matrices == "per_lag":
+        return best
+    for fewer in _merged(data, best, 2 if matrices == "auto" else matrices, options.get("shrink")):
+        if matrices == "auto" and bic_of(fewer, data.n) >= bic_of(best, data.n):
+            break
+        best = fewer
+    return best
 
-    Parameters
-    ----------
-    data : the samples of the fit
-    estimate : a fit with a matrix for each position
-    fewest : the number of matrices of the last one
-    """
-    owners = list(estimate.owners or ())
-    group = np.arange(len(owners))
-    lines = _lines(data, estimate)  # (L, N²), one row for each position
-    while group.max(initial=0) + 1 > fewest:
-        one, two = min(combinations(range(group.max() + 1), 2), key=lambda pair: _apart(lines, group, pair))
+
+def matrices_of(estimate: Estimate) -> Matrices:
+    """How many matrices the lags of an estimate have."""
+    if estimate.owners is None:
+        return "shared"
+    number = len({matrix.tobytes() for matrix in _matrices(estimate)})
+    return "per_lag" if number == len(estimate.owners) else number
+
+
+def bic_of(estimate: Estimate, n: float) -> float:
+    """The BIC of an estimate from n windows."""
+    return float(np.log(n) * estimate.parameters - 2 * estimate.loglik)
+
+
+def _merged(
+    data: Data, estimate: Estimate, fewest: int, shrink: float | None
+) -> Iterator[Estimate]:
+    """Estimates with one matrix less each, until ``fewest`` are left."""
+    group = np.arange(len(estimate.owners or ()))
+    lines = _lines(data, estimate)
+    while group.max(initial=0) >= fewest:
+        pairs = combinations(range(group.max() + 1), 2)
+        one, two = min(pairs, key=partial(_apart, lines, group))
         group = np.where(group == two, one, group - (group > two))
-        yield _fitted(data, estimate, group, lines)
+        yield _fitted(data, estimate, group, shrink)
 
 
 def _matrices(estimate: Estimate) -> Array:
     """(L, N, N): the matrices of all positions."""
-    return np.array(np.split(estimate.P, len(estimate.owners or ()), axis=1))
+    N = len(estimate.P)
+    return estimate.P[:, : N * len(estimate.owners or ())].reshape(N, -1, N).transpose(1, 0, 2)
 
 
 def _lines(data: Data, estimate: Estimate) -> Array:
@@ -56,7 +87,7 @@ def _lines(data: Data, estimate: Estimate) -> Array:
     for n, positions, weights in zip(data.counts, estimate.support, estimate.weights, strict=True):
         for t, weight in zip(positions.tolist(), weights, strict=True):
             labels[(estimate.owners or ()).index(t)] += n * weight**2
-    return (np.sqrt(labels)[:, None, None] * centred / noise).reshape(len(P), -1)
+    return (np.sqrt(labels)[:, None, None] * centred / noise).reshape(len(P), data.N**2)
 
 
 def _apart(lines: Array, group: Ints, pair: tuple[int, int]) -> float:
@@ -71,23 +102,20 @@ def _off(lines: Array) -> float:
     return float(squares[:-1].sum())
 
 
-def _fitted(data: Data, estimate: Estimate, group: Ints, lines: Array) -> Estimate:
+def _fitted(data: Data, estimate: Estimate, group: Ints, shrink: float | None) -> Estimate:
     """The fit with a matrix for each group (L,) of positions."""
-    owners = estimate.owners or ()
     P = _matrices(estimate)
-    number = int(group.max()) + 1
-    size = np.linalg.norm(lines, axis=1)
-    tied = [
-        np.average(P[group == g], axis=0, weights=size[group == g] + 1e-12) for g in range(number)
-    ]
-    slots = Slots.from_support(estimate.support, owners)
-    rows = data.rows(replace(slots, matrix=group[slots.matrix], matrices=number))
+    tied = [P[group == g].mean(axis=0) for g in range(group.max() + 1)]
+    slots = Slots.from_support(estimate.support, estimate.owners)
+    rows = data.rows(replace(slots, matrix=group[slots.matrix], matrices=len(tied)))
     q = weight_table(estimate.weights, estimate.background)
     start = Mixture(np.column_stack(tied), data.label_distribution, q).lifted()
     fit = maximise(rows, start, tolerance=1e-3, steps=5000)
     at = fit.mixture
-    counts = label_counts(rows, at)
     P_errors, q_errors = standard_errors(rows, at)
+    smaller = None if shrink is None else shrunk(rows, at, data.label_distribution, shrink)
+    at = at if smaller is None else smaller[0].at
+    counts = label_counts(rows, at)
     sizes = [len(positions) for positions in estimate.support]
     columns = (data.N * group[:, None] + np.arange(data.N)).ravel()
     distributions = (counts > 0).sum() + (0 in sizes)
