@@ -11,7 +11,7 @@ Results are kept in benchmarks/defaults/; what is there is not computed again. T
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from numba import njit
 from study import Case, Row, Section, group, main, rounded, table_of
 
 KEPT = Path(__file__).with_suffix("")
-SEEDS = 2
+SEEDS = range(100, 103)
 OPTIONS = {
     f"{background}, {'context' if context else 'no context'}, {transition}": {
         "background": background,
@@ -158,8 +158,9 @@ def _scores(model: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def hidden(data: Drawn) -> Fitted:
     """A hidden Markov model by EM, of 2, 4 or 8 states; how many is chosen on the *held-out* symbols, more than is fair."""
-    best = max((2, 4, 8), key=lambda states: _hidden(data, states).mean())
-    return f"{best} states", _hidden(data, best)
+    scores = {states: _hidden(data, states) for states in (2, 4, 8)}
+    best = max(scores, key=lambda states: scores[states].mean())
+    return f"{best} states", scores[best]
 
 
 def _hidden(data: Drawn, states: int) -> np.ndarray:
@@ -216,12 +217,13 @@ MODELS: dict[str, Callable[[Drawn], Fitted]] = {
     "experts": experts,
     **{name: partial(lags, **options) for name, options in OPTIONS.items()},
     **{name: partial(counted, name) for name in ("n-gram", "context tree", "PPM")},
+    "MTD": partial(lags, background="labels", context=False),
     "counts": counts,
     "HMM": hidden,
     "logistic": logistic,
     "boosting": boosting,
 }
-BASELINES = ("n-gram", "context tree", "PPM", "counts", "HMM", "logistic", "boosting")
+BASELINES = ("n-gram", "context tree", "PPM", "MTD", "counts", "HMM", "logistic", "boosting")
 
 
 def predicted(case: Case) -> Row:
@@ -315,13 +317,13 @@ def panel_table(rows: list[tuple[Case, Row]]) -> list[str]:
     return table_of(headings, lines)
 
 
-def cases(kinds: tuple[str, ...], seeds: int) -> list[Case]:
+def cases(kinds: tuple[str, ...], seeds: Iterable[int]) -> list[Case]:
     """All models on all kinds, slow models first within a seed."""
     slow = ("boosting", "logistic", "HMM")
     models = [*slow, *(name for name in MODELS if name not in slow)]
     return [
         {"kind": kind, "seed": seed, "model": model}
-        for seed in range(seeds)
+        for seed in seeds
         for model in models
         for kind in kinds
         if model != "per_sequence" or kind in ("users", *REAL[4:])
@@ -330,9 +332,11 @@ def cases(kinds: tuple[str, ...], seeds: int) -> list[Case]:
 
 SECTIONS = {
     "families": Section(cases(FAMILIES, SEEDS), predicted, {"defaults": table}),
-    "real": Section(cases(REAL, 1), predicted, {"real": table}),
+    "real": Section(cases(REAL, (0,)), predicted, {"real": table}),
     "panels": Section(
-        [{"memory": memory, "seed": seed} for seed in range(100) for memory in (0.0, 0.5)], found_in_panel, {"panels": panel_table}
+        [{"memory": memory, "seed": seed} for seed in range(1000, 1100) for memory in (0.0, 0.5)],
+        found_in_panel,
+        {"panels": panel_table},
     ),
 }
 

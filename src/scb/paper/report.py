@@ -170,12 +170,19 @@ def terminal_table(judged: Sequence[Judged]) -> Any:
     return Group(*tables)
 
 
-def markdown_table(judged: Sequence[Judged]) -> str:
-    """The claims as a page: how to read it, a table of verdicts, then what was said, looked at and
-    found, claim by claim."""
+def markdown_table(judged: Sequence[Judged], details: str = "report.html#{id}") -> str:
+    """The claims as a page: a line each with its verdict, and how to read it.
+
+    ``details`` is where the number of a claim leads, given its figure and id. The page of a report
+    also has what was said, looked at and found, claim by claim.
+    """
     environment = _templates(autoescape=False)
     return environment.get_template("claims.md.j2").render(
-        groups=by_author(judged), summary=summary, tally=tally(judged), not_covered=NOT_COVERED
+        groups=by_author(judged),
+        tally=tally(judged),
+        not_covered=NOT_COVERED,
+        details=details,
+        in_full=details.startswith("report"),
     )
 
 
