@@ -346,7 +346,7 @@ TABLES: dict[str, tuple[str, Callable[[], list[str]]]] = {
     "gpu-rates": ("explanation/gpu", gpu_rates),
     "gpu-plan": ("explanation/gpu", gpu_plan),
     **{name: ("paper/rates", block(*made)) for name, made in rates_page.BLOCKS.items()},
-    **{name: ("explanation/transformers", block(*made)) for name, made in transformers_page.BLOCKS.items()},
+    **{name: ("explanation/transformers-tables", block(*made)) for name, made in transformers_page.BLOCKS.items()},
 }
 """Name of a table → its page in docs, and the function that makes it."""
 
