@@ -3,7 +3,7 @@
     python benchmarks/defaults.py [families|real|panels ...] [--jobs 2] [--tables]
 
 Ten kinds of sequences that are no mixtures of lags and six real ones (``defaults_sequences.py``): bits per held-out symbol of the
-estimator's default, of each of its options, of ``scb.Experts``, and of baselines; and the seconds of a fit. Panels of sequences
+estimator's default, of each of its options, of ``scb.Experts``, and of baselines. Panels of sequences
 that differ, with and without a memory: which lags are found.
 
 Results are kept in benchmarks/defaults/; what is there is not computed again. The tables go to docs/explanation/misspecified.md.
@@ -270,19 +270,15 @@ def table(rows: list[tuple[Case, Row]]) -> list[str]:
         option = min((name for name in OPTIONS if name in bits), key=lambda name: bits[name])
         baseline = min((name for name in BASELINES if name in bits), key=lambda name: bits[name])
         chosen = sorted({row["chosen"].rpartition(",")[0] for row in by_model[kind, "default"]})
-        ratio = np.mean([row["seconds"] for row in by_model[kind, "default"]]) / np.mean(
-            [row["seconds"] for row in by_model[kind, "before"]]
-        )
         cells = [f"{bits['before']:.4f}", f"{bits['default']:.4f}", " or ".join(chosen)]
         cells += [_behind(bits["default"] - bits[option], option), f"{bits['experts']:.4f}"]
         cells += [
             f"{bits[baseline]:.4f} ({baseline})",
             *(f"{bits[own] - bits[baseline]:+.4f}" for own in ("default", "experts")),
-            f"{ratio:.1f}",
         ]
         lines.append([kind, str(len(by_model[kind, "default"])), *cells])
     headings = "sequence|n|before|default|chosen|above our best option|experts|best baseline|default above it|experts above it"
-    return table_of(f"{headings}|time of a fit, times before", lines)
+    return table_of(headings, lines)
 
 
 def _in_common(rows: list[tuple[Case, Row]]) -> list[tuple[Case, Row]]:

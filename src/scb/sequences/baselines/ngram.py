@@ -150,7 +150,7 @@ def best_depth(logliks: Callable[[int], Array], longest: int) -> tuple[int, Smoo
                 break
         else:
             if depth < longest:
-                depth = min(longest, 2 * depth)
+                depth = longest if best[0] == depth else min(longest, best[0] + 2)
                 continue
         return best[0], SMOOTHINGS[best[1]]
 
