@@ -39,7 +39,7 @@ def fit(
     bins: int | None = None,
     covariates: Annotated[str, tyro.conf.arg(metavar="COLUMN,COLUMN,…")] = "",
     max_lag: int = 20,
-    transition: Literal["auto", "shared", "per_lag"] = "auto",
+    transition: Literal["auto", "shared", "per_lag"] | int = "auto",
     context: bool = True,
     lags: Annotated[str, tyro.conf.arg(metavar="auto|NUMBER|LAG,LAG,…")] = "auto",
     background: Literal["auto", "labels", "ngram", "per_sequence"] = "auto",
@@ -101,8 +101,8 @@ def fit(
         covariates: Columns of a table that are known when a symbol is predicted, such as an hour or
             a season; those that matter become sources beside the lags.
         max_lag: Longest lag that may matter.
-        transition: 'shared' is one matrix for all lags, 'per_lag' one for each; 'auto' leaves it to
-            held-out blocks of the data.
+        transition: 'shared' is one matrix for all lags, 'per_lag' one for each, and a number so
+            many, which the lags share; 'auto' leaves it to held-out blocks of the data.
         context: Whether the current symbol may decide which lags matter; held-out blocks of the
             data tell whether it does. Without, this is the Mixture Transition Distribution model.
         lags: 'auto' selects the lags from the data; a number asks for that many after each symbol;

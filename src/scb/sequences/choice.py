@@ -11,13 +11,13 @@ weights say, except in an n-gram, which counts each of them once.
 """
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from scb.arrays import Array
 from scb.mixture.data import Data
-from scb.mixture.fit import fit_mixture
+from scb.mixture.merging import bic_of, fit_matrices, matrices_of
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.select import Progress
 from scb.sequences.baselines.background import histories_of
@@ -33,12 +33,11 @@ from scb.sequences.held_out import HeldOutBlocks, Likelihoods
 from scb.sequences.lag_fit import (
     LagSettings,
     as_lags,
-    bic_of,
     chosen_background,
     fit_lags,
     is_auto,
 )
-from scb.sequences.lag_model import LagModel
+from scb.sequences.lag_model import LagModel, said_of_matrices
 from scb.sequences.tables import Classes
 
 # With fewer windows everything is as usual
@@ -48,12 +47,6 @@ FEWEST = 200
 DIFFERENT, EXPLAINED = 3.0, 10.0
 # Entries of the distributions that frequencies of each sequence may take, which bounds memory
 ENTRIES = 1 << 26
-NAMES: dict[tuple[Any, bool], str] = {
-    ("shared", True): "one matrix for all lags",
-    ("per_lag", True): "a matrix for each lag",
-    ("shared", False): "one matrix, no context",
-    ("per_lag", False): "a matrix for each lag, no context",
-}
 
 
 def fit_chosen(
@@ -129,10 +122,9 @@ def _best_lags(
     each. The usual choice is the first context, with the kind of matrix of the lower BIC; the other
     context is tried with this kind.
     """
-    kinds = ("shared", "per_lag") if is_auto(usual.transition) else (usual.transition,)
     tried = [
         _try_lags(blocks, classes, replace(usual, transition=kind, context=contexts[0]))
-        for kind in kinds
+        for kind in usual.kinds
     ]
     best = first = min(tried, key=lambda one: one.bic)
     tried += [
@@ -151,7 +143,10 @@ def _best_lags(
 
 def _name(tried: Tried) -> str:
     settings = tried.settings
-    name = NAMES[settings.transition, settings.has_states]
+    kind = settings.transition
+    name = said_of_matrices(kind)
+    if not settings.has_states:
+        name = f"{'one matrix' if kind == 'shared' else name}, no context"
     return f"{name}, covariates" if settings.sources else name
 
 
@@ -178,10 +173,9 @@ def _try_lags(blocks: HeldOutBlocks, classes: Classes, settings: LagSettings) ->
     blocks = HeldOutBlocks(
         *(settings.sourced(in_states(data, settings.has_states)) for data in blocks)
     )
-    kind: Any = settings.transition
-    estimate = fit_mixture(
-        blocks.train, matrices=kind, shrink=settings.shrink, **settings.asked_lags()
-    )
+    options = {"shrink": settings.shrink} | settings.asked_lags()
+    estimate = fit_matrices(blocks.train, settings.transition, **options)
+    settings = replace(settings, transition=matrices_of(estimate))
     model = as_lags(estimate, blocks.train, classes, settings, {})
     likelihoods = blocks.mapped(_lag_likelihoods, model)
     return Tried(settings, likelihoods, bic_of(estimate, blocks.train.n))

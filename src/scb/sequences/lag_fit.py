@@ -15,7 +15,8 @@ from scb.arrays import Array
 from scb.inputs import InputError, boolean, integer, number, one_of
 from scb.mixture.beside import with_sources
 from scb.mixture.data import Data
-from scb.mixture.fit import Estimate, fit_mixture
+from scb.mixture.fit import Estimate
+from scb.mixture.merging import Matrices, bic_of, fit_matrices, matrices_of
 from scb.mixture.model import Initial
 from scb.mixture.select import Progress
 from scb.sequences.baselines.background import ModelBackground, RecentBackground, WindowBackground
@@ -26,7 +27,6 @@ from scb.sequences.lag_model import SHARED, FitFacts, LagModel, with_unseen
 from scb.sequences.patience import warn_if_long
 from scb.sequences.tables import Classes
 
-Transition = Literal["auto", "shared", "per_lag"]
 BACKGROUNDS = ("auto", "labels", "ngram", "per_sequence")
 MAX_LAG = 20  # the default
 
@@ -41,7 +41,7 @@ class LagSettings:
     """The parameters of a fit, checked; see ``SparseContextualBigram``."""
 
     max_lag: int = MAX_LAG
-    transition: Transition = "auto"
+    transition: Matrices = "auto"
     context: bool | Literal["auto"] = "auto"
     lags: str | int | Sequence[int] = "auto"
     background: Any = "auto"
@@ -52,7 +52,10 @@ class LagSettings:
     def __post_init__(self) -> None:
         # A longer one is a mistake, and would take all memory
         integer("max_lag", self.max_lag, low=1, high=1_000_000)
-        one_of("transition", self.transition, ("auto", "shared", "per_lag"))
+        if isinstance(self.transition, str):
+            one_of("transition", self.transition, ("auto", "shared", "per_lag"))
+        else:
+            integer("transition", self.transition, low=1)
         if not is_auto(self.context):
             boolean("context", self.context)
         if not is_auto(self.smoothing):
@@ -76,6 +79,13 @@ class LagSettings:
     def sources(self) -> tuple[Covariate, ...]:
         """Covariates that are sources: not beside a matrix that all lags share."""
         return () if self.transition == "shared" else self.covariates
+
+    @property
+    def kinds(self) -> tuple[Matrices, ...]:
+        """The kinds of matrices to choose from; covariates do not share theirs."""
+        if not is_auto(self.transition):
+            return (self.transition,)
+        return "shared", "per_lag" if self.covariates else "auto"
 
     def sourced(self, data: Data) -> Data:
         """Windows with their covariates as positions."""
@@ -131,13 +141,13 @@ def fit_lags(
     init: LagModel | None = None,
     progress: Progress | None = None,
 ) -> LagModel:
-    """Find the lags in windows of symbols and estimate the model; with transition "auto" fit both
-    kinds, and keep the one with the lower BIC. Context and background are no longer "auto".
+    """Find the lags in windows of symbols and estimate the model; with transition "auto", one
+    matrix or as many as have the lowest BIC. Context and background are no longer "auto".
     """
     background = chosen_background(settings.background, data, classes)
     windows = data if background is None else background.cross_fitted(data)
-    kinds = ("shared", "per_lag") if settings.transition == "auto" else (settings.transition,)
-    if init is not None and settings.transition == "auto":
+    kinds = settings.kinds
+    if init is not None and is_auto(settings.transition):
         kinds = (init.transition,)
     known = {} if init is None else _known(init, classes, data, kinds[0])
     options: dict[str, Any] = {
@@ -146,13 +156,12 @@ def fit_lags(
         "progress": progress,
     }
     tried = [replace(settings, transition=kind) for kind in kinds]
-    fits = {one.transition: partial(_fit_sources, settings=one, **options) for one in tried}
-    long = warn_if_long(windows, [partial(fit, progress=None) for fit in fits.values()])
-    estimates = {kind: fit(windows, stoppable=long) for kind, fit in fits.items()}
-    criterion = {kind: bic_of(one, data.n) for kind, one in estimates.items()}
-    kind = min(criterion, key=lambda kind: criterion[kind])
-    best = estimates[kind]
-    chosen = replace(settings, transition=kind)
+    fits = [partial(_fit_sources, settings=one, **options) for one in tried]
+    long = warn_if_long(windows, [partial(fit, progress=None) for fit in fits])
+    estimates = [fit(windows, stoppable=long) for fit in fits]
+    criterion = {str(matrices_of(one)): bic_of(one, data.n) for one in estimates}
+    best = min(estimates, key=partial(bic_of, n=data.n))
+    chosen = replace(settings, transition=matrices_of(best))
     model = replace(
         as_lags(best, chosen.sourced(data), classes, chosen, known),
         background=background,
@@ -174,8 +183,8 @@ def fit_lags(
 
 def _fit_sources(data: Data, settings: LagSettings, **options: Any) -> Estimate:
     """The estimate of one kind of transition from windows of symbols."""
-    kind: Any = settings.transition
-    return fit_mixture(settings.sourced(data), matrices=kind, **options, **settings.asked_lags())
+    options |= settings.asked_lags()
+    return fit_matrices(settings.sourced(data), settings.transition, **options)
 
 
 def chosen_background(background: Any, data: Data, classes: Classes) -> WindowBackground | None:
@@ -186,11 +195,6 @@ def chosen_background(background: Any, data: Data, classes: Classes) -> WindowBa
         kind = RecentBackground if background == "ngram" else SequenceBackground
         return kind.fit(data)
     return ModelBackground(background, classes)
-
-
-def bic_of(estimate: Estimate, n: float) -> float:
-    """The BIC of an estimate from n windows."""
-    return float(np.log(n) * estimate.parameters - 2 * estimate.loglik)
 
 
 def as_lags(
@@ -277,7 +281,7 @@ def _sparse(lags: list[NDArray[np.intp]], values: list[Array], max_lag: int) -> 
 # --------------------------------------------------------------------- matrices of another model
 
 
-def _known(init: LagModel, classes: Classes, data: Data, kind: str) -> dict[int, Array]:
+def _known(init: LagModel, classes: Classes, data: Data, kind: Matrices) -> dict[int, Array]:
     """Lag → (N, N): the matrices of another model, for our symbols. The column of a symbol that it
     does not know is the distribution of the labels.
     """
@@ -309,6 +313,3 @@ def _initial(known: dict[int, Array], data: Data) -> Initial:
     lags = sorted(known, reverse=True)
     P = np.column_stack([np.zeros((data.N, 0)), *(known[lag] for lag in lags)])
     return Initial.without_positions(P, data.K, tuple(data.T - lag for lag in lags))
-
-
-# ------------------------------------------------------------------------------------- stability

@@ -10,7 +10,7 @@ drawn from it. ``lag_fit`` finds the lags, and ``model_file`` saves a model.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from scb.mixture.arrays import Ints
 from scb.mixture.beside import wide_shape, with_sources
 from scb.mixture.data import Data, Here
 from scb.mixture.fit import incomplete_from
+from scb.mixture.merging import Matrices
 from scb.mixture.model import Background, Mixture
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.rows import RowTable, Slots
@@ -126,9 +127,12 @@ class LagModel:
         return np.array([f"{symbol}, {value}" for value in values for symbol in symbols])
 
     @property
-    def transition(self) -> Literal["shared", "per_lag"]:
-        """Whether all lags share a matrix."""
-        return "shared" if SHARED in self.matrices else "per_lag"
+    def transition(self) -> Matrices:
+        """How many matrices the lags have: one for all, one for each, or a number."""
+        if SHARED in self.matrices:
+            return "shared"
+        number = len({matrix.tobytes() for matrix in self.matrices.values()})
+        return "per_lag" if number == len(self.matrices) else number
 
     @property
     def rows(self) -> NDArray[np.intp]:
@@ -335,6 +339,12 @@ class LagModel:
             given, state = rows.background_distributions(self.mixture)
             distributions[~there] = given[state[~there]]
         return distributions[:, :N]
+
+
+def said_of_matrices(kind: Matrices | str) -> str:
+    """How many matrices the lags have, in words."""
+    words = {"shared": "one matrix for all lags", "per_lag": "a matrix for each lag"}
+    return words.get(str(kind), f"{kind} matrices for all lags")
 
 
 def with_unseen(distributions: Array, unseen: Array) -> Array:
