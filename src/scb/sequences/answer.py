@@ -48,6 +48,10 @@ def _said_by_lags(model: LagModel, groups: list[tuple[str, list[str]]]) -> str:
     (lags, symbols), *others = groups[:_NAMED]
     if not model.context:
         return f"The next symbol depends on {lags}."
+    # The last states are those of a missing value
+    if model.chooser is not None and len(symbols) == len(model.contexts) - len(model.classes):
+        name = model.covariates[model.chooser].name
+        return f"Whatever the current symbol and the {name}, the next symbol depends on {lags}."
     if len(symbols) == len(model.contexts):
         return f"Whatever the current symbol, the next one depends on {lags}."
     parts = [f"After {_some(symbols)}, the next symbol depends on {lags}"]
