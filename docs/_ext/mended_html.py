@@ -1,4 +1,4 @@
-"""What the theme and MyST leave to be done: anchors in headings, figures that open at full size, long names that can be broken.
+"""What the theme and MyST leave to be done: anchors in headings, figures at full size, breaks in long names, names of toggles.
 
 The lab, which is a page of its own, gets its way back to the site.
 """
@@ -15,6 +15,8 @@ from scb.lab import write_page
 ANCHOR = re.compile(r'<a id="([^"]+)">|</a>')
 LONG_IN_COLUMN = 16  # characters that a narrow column, or a title on a narrow screen, may have to break
 LONG = 24  # characters that a line on a narrow screen may have to break
+TOGGLE = '<summary><span class="toctree-toggle"'
+NAMED_TOGGLE = '<summary aria-label="Pages below"><span class="toctree-toggle"'
 # What the site's copy of the lab has in place of marks in its page: the way back, and the ways on.
 LAB_LINKS = {
     "<!-- home -->": '<a href="index.html">← scb</a>',
@@ -74,10 +76,20 @@ def link_back(app: Sphinx, exception: Exception | None) -> None:
         page.write_text(text, encoding="utf-8")
 
 
+def name_toggles(app: Sphinx, exception: Exception | None) -> None:
+    """Give the arrows in the menu, which the theme leaves without a name, one that screen readers can say."""
+    if exception is None and app.builder.format == "html":
+        for page in Path(app.outdir).rglob("*.html"):
+            text = page.read_text(encoding="utf-8")
+            if TOGGLE in text:
+                page.write_text(text.replace(TOGGLE, NAMED_TOGGLE), encoding="utf-8")
+
+
 def setup(app: Sphinx) -> dict:
     """Called by Sphinx."""
     app.connect("doctree-read", lift_anchors, priority=400)  # before the tables of contents are gathered
     app.connect("doctree-resolved", link_figures)
     app.connect("doctree-resolved", break_names, priority=900)  # after code has become links
     app.connect("build-finished", link_back)
+    app.connect("build-finished", name_toggles)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
