@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from defaults_sequences import FAMILIES, REAL, Drawn, drawn, panel
 from numba import njit
-from study import Case, Row, Section, group, main, rounded, table_of
+from study import Case, Row, Section, group, main, rounded, table_of, wilson
 
 KEPT = Path(__file__).with_suffix("")
 SEEDS = range(2)
@@ -308,8 +308,9 @@ def panel_table(rows: list[tuple[Case, Row]]) -> list[str]:
             exact = str(sum(row["lags"] == row["right"] == row["planted"] for row in some))
             found = f"{right} of {sum(row['planted'] for row in some)}"
         others = sum(row["lags"] for row in some) - right
-        lines.append([memory, len(some), none, told, exact, found, others])
-    headings = "memory|panels|no lag|no lag, or told that sequences differ|exactly the planted lags|planted lags found|other lags"
+        lines.append([memory, len(some), f"{none} ({wilson(none, len(some))})", told, exact, found, others])
+    headings = "memory|panels|no lag (95 % interval)|no lag, or told that sequences differ|exactly the planted lags"
+    headings += "|planted lags found|other lags"
     return table_of(headings, lines)
 
 
