@@ -15,7 +15,7 @@ Beside its samples, the judge knows what Algorithm 1 knows: μ, K_P, and how man
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -195,7 +195,7 @@ class HeldOut:
         dist_V = distance(steps_V[0], steps_V[1], mu, (len(mu) - 1) ** 2)
         # If the noise cannot be measured, the distances must do.
         signal = 1.0
-        stands_out = np.ones_like(A, dtype=bool)
+        stands_out: Any = np.ones_like(A, dtype=bool)
         if self._is_sparse(A):
             centred, stands_out = _standing_out(A)
             signal = float(there @ np.where(stands_out, centred, 0.0).sum(axis=0))
@@ -218,7 +218,7 @@ class HeldOut:
         return 4 * self.sparsity <= len(A)
 
     def _distance_A(
-        self, A: Array, there: Array, estimates: list[Array], scale: float, mu: Array
+        self, A: Array, there: Any, estimates: list[Array], scale: float, mu: Array
     ) -> Distance:
         """‖A − Q‖_μ from two independent estimates of βQ + (1 − β)11ᵀ/T, β = K_VP/K_V, all (T, N).
 
