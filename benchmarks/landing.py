@@ -9,9 +9,11 @@ its text.
 import math
 from collections.abc import Callable
 
+from misspecified import KEPT, often
 from pages import rows, shipped
-from study import DOCS
+from study import DOCS, group, read
 
+from result_numbers import table_under
 from scb.files import write_atomically
 from scb.jobs.table import Table, pick
 from scb.paper.tuned import best_setting, median
@@ -23,6 +25,8 @@ BLUE = "#2a8fd0"
 ORANGE = "#e07b00"
 SMALL = ' class="small"'
 LEFT = ' class="small" style="text-anchor:start"'
+TRULY = {"Markov chain of order 3": (2, 3), "hidden Markov model": range(2, 16), "random walk with momentum": (2,)}
+"""Lags beyond 1 that matter, together with others, in the sequences of benchmarks/misspecified.py."""
 STYLE = """
 .scb-finding{font:15px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;text-anchor:middle}
 .scb-finding text{fill:currentColor}
@@ -31,9 +35,9 @@ STYLE = """
 """
 
 
-def svg(alt: str, parts: list[str]) -> str:
+def svg(alt: str, parts: list[str], width: int = WIDTH, height: int = HEIGHT) -> str:
     """A picture of these parts."""
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" class="scb-finding" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" class="scb-finding" viewBox="0 0 {width} {height}" role="img"'
     return "\n".join([f'{head} aria-label="{alt}">', f"<style>{STYLE}</style>", *parts, "</svg>"]) + "\n"
 
 
@@ -217,6 +221,68 @@ def _needed(table: Table, setting: str, column: str) -> float:
     return median(best_setting(table, setting)[column])
 
 
+def step() -> str:
+    """Milliseconds of one training step at the paper's size, by what takes it."""
+    table = table_under("", (DOCS.parent / "benchmarks/results.md").read_text(encoding="utf-8"))
+    row = next(i for i, size in enumerate(zip(table["N"], table["T"], strict=True)) if size == (3, 5000))
+    times = {name: table[name][row] for name in ("NumPy", "PyTorch", "JAX", "scb, 2 threads")}
+    longest = max(times.values())
+    parts = [text(8, 16, "milliseconds per step, N = 3, T = 5,000, B = 64", LEFT)]
+    for i, (name, taken) in enumerate(times.items()):
+        y = 46 + 34 * i
+        wide = 170 * taken / longest
+        parts.append(text(104, y + 5, name, ' class="small" style="text-anchor:end"'))
+        parts.append(line(110, y, 110 + wide, y, f' stroke="{BLUE if name.startswith("scb") else ORANGE}" stroke-width="16"'))
+        parts.append(text(116 + wide, y + 5, f"{taken:.3g}", LEFT))
+    return svg("Time of one training step: " + ", ".join(f"{name} {taken:.3g} ms" for name, taken in times.items()) + ".", parts)
+
+
+def weights() -> str:
+    """Two mixtures with other weights and the same prediction: w·v + (1 − w)·P[x] for two symbols x."""
+    models = ((0.2, 0.5, (0.25, 0.75)), (0.5, 0.5, (0.1, 0.9)))
+    parts = []
+    for i, (w, fixed, others) in enumerate(models):
+        left = 8 + 172 * i
+        parts.append(text(left, 16, f"lag 1: {w:g}, lag 11: {1 - w:g}", LEFT))
+        for j, other in enumerate(others):
+            x = left + 30 + 70 * j
+            middle = 140 - 110 * w * fixed
+            top = middle - 110 * (1 - w) * other
+            parts.append(line(x, 140, x, middle, f' stroke="{BLUE}" stroke-width="34"'))
+            parts.append(line(x, middle, x, top, f' stroke="{ORANGE}" stroke-width="34"'))
+            parts.append(text(x, top - 6, f"{w * fixed + (1 - w) * other:.1f}"))
+            parts.append(text(x, 158, f"x = {'ab'[j]}", SMALL))
+    parts += [
+        circle(14, 175, 5, BLUE),
+        text(24, 180, "from lag 1", LEFT),
+        circle(120, 175, 5, ORANGE),
+        text(130, 180, "from lag 11", LEFT),
+    ]
+    return svg("Two models with different weights of the lags 1 and 11, whose bars have the same heights, 0.3 and 0.7.", parts)
+
+
+def misspecified() -> str:
+    """Lags that are found in sequences that are no mixtures of lags, with two backgrounds; the area is the share of the seeds."""
+    found = group(read(KEPT), "kind", "background")
+    kinds = list(dict.fromkeys(kind for kind, _ in found))
+    titles = {"labels": "beyond the symbol frequencies", "ngram": "beyond an n-gram"}
+    parts = [text(8, 58 + 32 * i, kind, LEFT) for i, kind in enumerate(kinds)]
+    base = 62 + 32 * len(kinds)
+    for left, (background, title) in zip((228, 490), titles.items(), strict=True):
+        parts.append(text(left - 8, 20, title, LEFT))
+        parts.append(line(left - 8, base - 18, left + 14 * 15 + 8, base - 18))
+        parts += [text(left + 15 * (lag - 1), base, str(lag)) for lag in (1, 5, 10, 15)]
+        for i, kind in enumerate(kinds):
+            for lag, share in often(found[kind, background]).items():
+                colour = BLUE if lag in TRULY.get(kind, ()) else ORANGE
+                parts.append(circle(left + 15 * (lag - 1), 53 + 32 * i, 7 * math.sqrt(share), colour))
+    parts += [circle(236, base + 20, 6, BLUE), text(248, base + 25, "part of what is true", LEFT)]
+    parts += [circle(418, base + 20, 6, ORANGE), text(430, base + 25, "found, and not there", LEFT)]
+    parts.append(text(8, base + 25, "lag; area: share of 20 seeds", LEFT))
+    alt = "Lags found in five kinds of sequences: many that are not there beyond the symbol frequencies, few beyond an n-gram."
+    return svg(alt, parts, width=730, height=base + 36)
+
+
 FINDINGS: dict[str, Callable[[], str]] = {
     "mirror": mirror,
     "metre": metre,
@@ -224,6 +290,9 @@ FINDINGS: dict[str, Callable[[], str]] = {
     "wait": wait,
     "leak": leak,
     "shrink": shrink,
+    "step": step,
+    "weights": weights,
+    "misspecified": misspecified,
 }
 
 

@@ -55,7 +55,7 @@ def figure_page(name: str, figure: PaperFigure) -> str:
     ]
     for need in figure.needs:
         if need in ELSEWHERE:
-            page = "[Real transformers](../../explanation/transformers.md)"
+            page = "[the full tables](../../explanation/transformers-tables.md)"
             lines.append(f"- **{need}**, made by `{ELSEWHERE[need]}`; settings: see {page}.")
             continue
         job = TABLES[need].job

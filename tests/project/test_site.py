@@ -201,23 +201,31 @@ console.log(JSON.stringify([found, SCENES.map((scene) => scene.id)]));
 
 
 @pytest.mark.parametrize(
-    "name", ["change-lambda", "resolve-the-sign", "resume-a-run", "recover", "fit-a-parquet-file", "streams", "cross-validation"]
+    "name",
+    [
+        "howto/change-lambda",
+        "howto/resolve-the-sign",
+        "howto/resume-a-run",
+        "howto/recover",
+        "howto/fit-a-parquet-file",
+        "howto/streams",
+        "howto/cross-validation",
+        "explanation/recovery",
+    ],
 )
-def test_the_python_of_a_how_to_page_runs(name, tmp_path, monkeypatch):
-    """Block after block in one namespace. The page on cross-validation goes on with the data and the model of that on streams."""
+def test_the_python_of_a_page_runs(name, tmp_path, monkeypatch):
+    """Block after block in one namespace."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     rows = {"user": np.repeat(np.arange(300), 40), "time": np.tile(np.arange(40), 300), "page": rng.choice(list("abc"), 12_000)}
     pyarrow.parquet.write_table(pyarrow.table(rows), "visits.parquet")
-    sources = ["streams", "cross-validation"] if name == "cross-validation" else [name]
     scope: dict = {}
-    for source in sources:
-        found = re.findall(r"```python\n(.*?)```", (DOCS / "howto" / f"{source}.md").read_text(), re.S)
-        assert found
-        for block in found:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that a short run has not learned its task
-                exec(block, scope)
+    found = re.findall(r"```python\n(.*?)```", (DOCS / f"{name}.md").read_text(), re.S)
+    assert found
+    for block in found:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that a short run has not learned its task
+            exec(block, scope)
 
 
 def test_the_check_of_the_built_site_notices_what_is_wrong(tmp_path, capsys):

@@ -7,8 +7,9 @@ import numpy as np
 
 from scb.inputs import InputError, one_of
 from scb.mixture.data import is_dask
+from scb.mixture.merging import Matrices
 from scb.sequences.coding import windows_of_symbols
-from scb.sequences.lag_fit import MAX_LAG, Transition
+from scb.sequences.lag_fit import MAX_LAG
 from scb.sequences.streams import StreamedLags
 from scb.sequences.symbols import as_sequences
 from scb.sequences.weighting import explained_share, windows_with_weights
@@ -28,10 +29,10 @@ class SparseContextualBigram(StreamedLags):
     ----------
     max_lag : int, default 20
         The longest lag to consider.
-    transition : {"auto", "shared", "per_lag"}, default "auto"
-        "shared" fits one transition matrix for all lags, "per_lag" one for each lag. "auto" leaves
-        it to held-out blocks of the data; if context and background are given, it fits both models
-        and keeps the one with the lower BIC.
+    transition : {"auto", "shared", "per_lag"} or int, default "auto"
+        "shared" fits one transition matrix for all lags, "per_lag" one for each lag; a number fits
+        so many, which the lags share. "auto" leaves it to held-out blocks of the data; if context
+        and background are given, to the BIC.
     context : bool or "auto", default "auto"
         Whether the weights depend on the current symbol. Without, this is Raftery's Mixture
         Transition Distribution model. "auto" is True, unless that predicts held-out blocks of the
@@ -66,7 +67,7 @@ class SparseContextualBigram(StreamedLags):
         The symbols, sorted.
     transition_ : (N, N) array or dict
         The transition matrix: entry (i, j) is the probability of ``classes_[i]`` if the symbol at
-        the lag is ``classes_[j]``. With "per_lag", a dictionary from each lag to its matrix.
+        the lag is ``classes_[j]``. With more than one, a dictionary from each lag to its matrix.
     attention_ : sparse (N, max_lag) array
         The weights a[k, ℓ]: row k is for the current symbol ``classes_[k]``, and lag ℓ is column
         ℓ − 1. Without context there is a single row. If no lag was found after a symbol, its row is
@@ -165,7 +166,7 @@ class SparseContextualBigram(StreamedLags):
         self,
         max_lag: int = MAX_LAG,
         *,
-        transition: Transition = "auto",
+        transition: Matrices = "auto",
         context: bool | Literal["auto"] = "auto",
         lags: str | int | Sequence[int] = "auto",
         background: Any = "auto",

@@ -8,10 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.sequences.answer import answer_of
-from scb.sequences.lag_model import FitFacts, LagModel
+from scb.sequences.lag_model import FitFacts, LagModel, said_of_matrices
 from scb.sequences.tables import Arrays
-
-_KINDS = {"shared": "one matrix for all lags", "per_lag": "a matrix for each lag"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,7 +83,7 @@ def summarise(model: LagModel, held_out: float | None = None) -> LagSummary:
     about = [
         f"Fitted to {facts.n_windows:,} symbols ({len(model.classes)} distinct), with lags up to"
         f" {model.max_lag}",
-        f"{_KINDS[model.transition]}{_margin(facts)}",
+        f"{said_of_matrices(model.transition)}{_margin(facts)}",
         f"{_bits(model, held_out)}, {facts.n_parameters:,} parameters",
     ]
     if facts.choices:
@@ -144,7 +142,7 @@ def _margin(facts: FitFacts) -> str:
     lower = facts.criterion[other] - facts.criterion[best]
     if not 0.1 <= lower < np.inf:
         return ""
-    return f" (its BIC is lower by {lower:,.1f} than with {_KINDS[other]})"
+    return f" (its BIC is lower by {lower:,.1f} than with {said_of_matrices(other)})"
 
 
 def said_of_choices(choices: dict[str, float]) -> str:
@@ -248,9 +246,9 @@ def _doubtful_lags(columns: Arrays) -> list[str]:
 def fit_problems(facts: FitFacts) -> list[str]:
     """What went wrong with a fit, one line each."""
     lines = [
-        f"{name} has no BIC: a symbol of the data has probability 0 under it"
-        for kind, name in _KINDS.items()
-        if not np.isfinite(facts.criterion.get(kind, 0.0))
+        f"{said_of_matrices(kind)} has no BIC: a symbol of the data has probability 0 under it"
+        for kind, bic in facts.criterion.items()
+        if not np.isfinite(bic)
     ]
     if not facts.converged:
         lines.append(
