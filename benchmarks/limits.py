@@ -1,13 +1,15 @@
 """Is ``scb.recover`` at the limit of what samples can tell, and does it know where it is not? On tasks that no test has used.
 
-    python benchmarks/limits.py [positions missed coverage] [--jobs 2] [--seconds 200] [--out FOLDER]
+    python benchmarks/limits.py [positions missed coverage verdicts] [--jobs 2] [--seconds 200] [--out FOLDER]
 
 Results are kept in benchmarks/limits/, a file for each part; what is there is not run again. Tables of docs/explanation/recovery.md
 come from there. Tasks are drawn by plain code that shares nothing with the library.
 
-``positions``: the least n on a ladder, in steps of 8 %, at which all positions are right; beside that of a test that knows P.
+``positions``: the least n on a ladder, in steps of 8 %, at which all positions are right; beside that of a test that knows P. And
+false positions at a fixed n.
 ``missed``: columns that lack a position, whether they are marked, and whether their intervals hold; at an n that misses some.
 ``coverage``: intervals of P by distance from 0, and squared errors over the Cramér–Rao bound.
+``verdicts``: what training says of itself where a small weight may be missed.
 """
 
 from pathlib import Path
@@ -18,6 +20,7 @@ from study import Case, Row, Section, group, main, percent, rounded, so_many, ta
 
 KEPT = Path(__file__).with_suffix("")
 STEP = 1.08
+FIXED = 9  # rungs from where the ladder is entered to twice the samples
 EDGES = (2.0, 4.0, 6.0)  # how far entries of P lie from 0, in standard errors
 
 
@@ -126,7 +129,7 @@ def with_P_known(task: Any, batch: Any) -> list[Any]:
 
 
 def positions(case: Case) -> Row:
-    """The rung of the ladder from which on each method is right, and false positions of all fits on the way."""
+    """The rung of the ladder from which on each method is right; and a fit at an n that is the same for all tasks."""
     import scb
 
     task = draw_task(case)
@@ -136,15 +139,13 @@ def positions(case: Case) -> Row:
     def known(rung: int) -> bool:
         return wrong(task, with_P_known(task, some(batch, size(rung)))) == (0, 0)
 
-    false = []
-
-    def ours(rung: int) -> bool:
-        missed, wrongly = wrong(task, scb.recover(some(batch, size(rung)), N=N).support)
-        false.append(wrongly > 0)
-        return missed == wrongly == 0
+    def fitted_at(rung: int) -> tuple[int, int]:
+        return wrong(task, scb.recover(some(batch, size(rung)), N=N).support)
 
     limit = first_right(known, case["start"], case["most"])
-    return {"known": limit, "ours": first_right(ours, limit, case["most"]), "fits": len(false), "false": sum(false)}
+    reached = first_right(lambda rung: fitted_at(rung) == (0, 0), limit, case["most"])
+    _, false = fitted_at(case["start"] + FIXED)
+    return {"known": limit, "ours": reached, "false": false}
 
 
 def size(rung: int) -> int:
@@ -204,7 +205,30 @@ def coverage(case: Case) -> Row:
     ratios = rounded(
         ratio_P=np.square(fit.V - task.P).sum() / least.P.sum(), ratio_Q=np.square(fit.A - task.Q)[on].sum() / least.Q.sum()
     )
-    return {"right": wrong(task, fit.support) == (0, 0), "near": counts} | ratios
+    return {"right": wrong(task, fit.support) == (0, 0), "marked": bool(fit.incomplete.any()), "near": counts} | ratios
+
+
+def verdicts(case: Case) -> Row:
+    """What a run says of itself, and how far from the truth it is; a third position has the ``weight``, if that is not 0."""
+    import warnings
+
+    import scb
+
+    N, T, seed = case["N"], case["T"], case["seed"]
+    rng = np.random.default_rng([34, seed, N])
+    Q = np.zeros((T, N))
+    for k in range(N):
+        *two, third = rng.choice(T, 3, replace=False)
+        Q[two, k] = (1 - case["weight"]) * rng.dirichlet([8.0, 8.0])
+        Q[third, k] = case["weight"]
+    task = scb.Task(scb.Task.random(N, T, 2, seed=seed).P, Q)
+    known = task.related(overlap=0.6, seed=seed).P if case["recipe"] == "transfer" else None
+    recipe = scb.recipes.tuned(task) if known is None else scb.recipes.transfer(task, known)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of runs that have failed
+        run = scb.train(task, recipe, seed=seed)
+    last = {name: run.history[name][-1] for name in ("dist_V", "dist_A")}
+    return {"said": run.verdict.split(":")[0]} | rounded(**last)
 
 
 # ------------------------------------------------------------------------------------------------------- the tables
@@ -215,14 +239,23 @@ def positions_table(rows: list[tuple[Case, Row]]) -> list[str]:
     lines = []
     for (kind, common, N), found in group(rows, "kind", "common", "N").items():
         known, ours = (np.quantile([size(row[name]) for row in found], 0.9) for name in ("known", "ours"))
-        fits, false = (sum(row[name] for row in found) for name in ("fits", "false"))
+        false = sum(row["false"] > 0 for row in found)
         where = "common" if common else "separate"
         low, high = ratio_interval(found)
         ratio = f"{ours / known:.2f} ({low:.2f} to {high:.2f})"
         lines.append(
-            [kind, where, N, len(found), f"{known:,.0f}", f"{ours:,.0f}", ratio, f"{so_many(false, fits)} ({wilson(false, fits)})"]
+            [
+                kind,
+                where,
+                N,
+                len(found),
+                f"{known:,.0f}",
+                f"{ours:,.0f}",
+                ratio,
+                f"{so_many(false, len(found))} ({wilson(false, len(found))})",
+            ]
         )
-    return table_of("P|positions|N|tasks|n, P known|n, `recover`|ratio|fits with a false position", lines)
+    return table_of("P|positions|N|tasks|n, P known|n, `recover`|ratio|a false position at the fixed n", lines)
 
 
 def ratio_interval(found: list[Row]) -> Any:
@@ -239,19 +272,18 @@ def missed_table(rows: list[tuple[Case, Row]]) -> list[str]:
     for (kind, N, n), found in group(rows, "kind", "N", "n").items():
         total = {name: sum(row[name] for row in found) for name in found[0]}
         good = total["marked"] + total["held"]
-        false = sum(row["false_marks"] > 0 for row in found)
+        marks, positions = (sum(row[name] > 0 for row in found) for name in ("false_marks", "false"))
         lines.append(
             [
                 *(kind, N, f"{n:,}", len(found), total["missed"], total["marked"]),
                 f"{percent(good / max(total['missed'], 1))} ({wilson(good, total['missed'])})",
                 f"{percent(total['complete_held'] / max(total['complete'], 1))}",
-                f"{so_many(false, len(found))} ({wilson(false, len(found))})",
+                f"{so_many(marks, len(found))} ({wilson(marks, len(found))})",
+                f"{so_many(positions, len(found))} ({wilson(positions, len(found))})",
             ]
         )
-    heads = (
-        "P|N|n|fits|columns that lack a position|marked|marked, or intervals hold|complete: intervals hold|fits with a false mark"
-    )
-    return table_of(heads, lines)
+    heads = "P|N|n|fits|columns that lack a position|marked|marked, or intervals hold|complete: intervals hold"
+    return table_of(f"{heads}|a false mark|a false position", lines)
 
 
 def coverage_table(rows: list[tuple[Case, Row]]) -> list[str]:
@@ -261,8 +293,10 @@ def coverage_table(rows: list[tuple[Case, Row]]) -> list[str]:
         right = [row for row in found if row["right"]]
         counts = np.sum([row["near"] for row in right], axis=0)
         cells = [f"{percent(i / m)} ({percent(s / m)}) of {m:,}" if m else "" for m, i, s in counts.tolist()]
-        lines.append([kind, N, f"{n:,}", so_many(len(right), len(found)), *cells])
-    return table_of("P|N|n|support right|below 2|2 to 4|4 to 6|above 6", lines)
+        marked = sum(row["marked"] for row in right)
+        false = f"{so_many(marked, len(right))} ({wilson(marked, len(right))})"
+        lines.append([kind, N, f"{n:,}", so_many(len(right), len(found)), *cells, false])
+    return table_of("P|N|n|support right|below 2|2 to 4|4 to 6|above 6|a false mark", lines)
 
 
 def bound_table(rows: list[tuple[Case, Row]]) -> list[str]:
@@ -277,10 +311,26 @@ def bound_table(rows: list[tuple[Case, Row]]) -> list[str]:
     return table_of("P|N|n|squared error / bound, P|Q", lines)
 
 
+def verdicts_table(rows: list[tuple[Case, Row]]) -> list[str]:
+    """How often right and wrong runs are called learned, or undecided."""
+    lines = []
+    for (recipe, weight), found in group(rows, "recipe", "weight").items():
+        right = [max(row["dist_V"], row["dist_A"]) <= 0.05 for row in found]
+        cells: list[Any] = []
+        for kind in (True, False):
+            said = [row["said"] for row, is_right in zip(found, right, strict=True) if is_right == kind]
+            cells.append(len(said))
+            for word in ("learned", "undecided"):
+                number = said.count(word)
+                cells.append(f"{number} ({wilson(number, len(said))})" if said else "")
+        lines.append([recipe, weight or "none", *cells])
+    return table_of("recipe|third weight|right runs|learned|undecided|wrong runs|learned|undecided", lines)
+
+
 # -------------------------------------------------------------------------------------------------------- the cases
 
 # Seeds from here on; a change of the method takes others
-FIRST = 10_000
+FIRST = 20_000
 
 # Where the ladder is entered: samples of about which the test that knows P is right
 ENTRIES = {3: 500, 5: 700, 10: 1100, 20: 1800, 30: 2300, 50: 3000}
@@ -314,7 +364,7 @@ SECTIONS = {
     "missed": Section(
         [
             {"kind": kind, "N": N, "n": n, "T": 200, "seed": seed}
-            for seed in range(FIRST + 1000, FIRST + 1060)
+            for seed in range(FIRST + 1000, FIRST + 1050)
             for kind, N, n in FEW
         ],
         missed,
@@ -324,6 +374,17 @@ SECTIONS = {
         [{"kind": kind, "N": N, "n": n, "T": 50, "seed": FIRST + 2000 + seed} for kind, N, n in COVERED for seed in range(FITS[N])],
         coverage,
         {"coverage": coverage_table, "squared errors": bound_table},
+    ),
+    "verdicts": Section(
+        [
+            {"recipe": recipe, "N": N, "T": 300, "weight": weight, "seed": seed}
+            for seed in range(FIRST + 3000, FIRST + 3020)
+            for recipe in ("tuned", "transfer")
+            for N in (3, 5, 10)
+            for weight in (0.0, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1)
+        ],
+        verdicts,
+        {"verdicts": verdicts_table},
     ),
 }
 
