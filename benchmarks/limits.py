@@ -228,7 +228,7 @@ def verdicts(case: Case) -> Row:
         warnings.simplefilter("ignore")  # it warns of runs that have failed
         run = scb.train(task, recipe, seed=seed)
     last = {name: run.history[name][-1] for name in ("dist_V", "dist_A")}
-    return {"said": run.verdict.split(":")[0]} | rounded(**last)
+    return {"said": str(run.verdict).split(":")[0]} | rounded(**last)
 
 
 # ------------------------------------------------------------------------------------------------------- the tables
