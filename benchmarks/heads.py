@@ -2,7 +2,8 @@
 
 Rows go to FOLDER/PART.jsonl as they come; rows that are there are not made again. One thread for each process:
 
-    python benchmarks/heads.py benchmarks/heads --parts kernel saddle spare small times tuned recover --seconds 3600
+    python benchmarks/heads.py benchmarks/heads --parts kernel saddle spare small times tuned --seconds 3600
+    python benchmarks/heads.py benchmarks/heads --parts recover --seconds 3600
     python benchmarks/heads.py benchmarks/heads --figure
 
 Criteria, fixed before the runs. Tasks have singular values of at least a fifth of the first, 20 for each size (N, H, T):
@@ -11,7 +12,10 @@ Criteria, fixed before the runs. Tasks have singular values of at least a fifth 
   is "learned" only where both hold; `small`, with batches of a twelfth, and `saddle`, with equal heads, ask this where runs fail.
 - `times`: the slope of measured on predicted times to half of a singular value is 1 within 10 %, over at least 100 tasks.
 - gauge: without ℓ1 and without rounding the smallest overlap of a head is below 0.99 before the rotation, and above after it.
-- `recover`: the number of heads, all positions and all heads (within 0.1) in 18 of 20, from a tenth of the samples of `tuned`.
+- `recover`: the number of heads, all positions and all heads (within 0.1) in 18 of 20, from a tenth of the samples that the run of
+  `tuned` on the same task took; rows of `tuned` come first.
+- `sequences`: with transition "auto", the number of matrices that lags share in 18 of 20, for N = 3 and 5 and H = 2 and 3. Each of
+  2H lags up to 10 belongs to one head, and two are in force after each symbol; 20,000 symbols.
 - `kernel`: a step of H heads takes at most 1.2·H times that of one.
 """
 
@@ -141,17 +145,19 @@ def recovered(task: scb.Task, n: int, seed: int) -> dict[str, Any]:
     return row | {"right": good, "seconds": time.perf_counter() - begin}
 
 
-def job(part: str, N: int, H: int, T: int, number: int) -> dict[str, Any]:
+def job(folder: Path, part: str, N: int, H: int, T: int, number: int) -> dict[str, Any]:
     """One row."""
     row: dict[str, Any] = {"part": part, "N": N, "H": H, "T": T, "number": number}
     if part == "kernel":
         return row | kernel(N, T)
+    if part == "sequences":
+        return row | matrices_found(N, H, number)
     ensemble: Ensemble = "dirichlet" if part == "times" and number % 2 else "strong"
     task = held_out_task(N, H, T, number, ensemble)
     if part == "times":
         return row | {"ensemble": ensemble} | times(task, number)
     if part == "recover":
-        return row | recovered(task, RECOVER_SAMPLES[N], number)
+        return row | recovered(task, samples_of_tuned(folder, N, H, T, number) // 10, number)
     recipe = scb.recipes.tuned(task, seed=number)
     if part == "small":
         recipe = scb.recipes.tuned(task, seed=number, batch_size=recipe.stages[0].batch_size // 12)
@@ -165,8 +171,38 @@ def job(part: str, N: int, H: int, T: int, number: int) -> dict[str, Any]:
     return row | trained(task, recipe, number)
 
 
-RECOVER_SAMPLES = {3: 7_000, 5: 16_000, 10: 50_000}
-"""At most a tenth of the samples of `tuned`."""
+def matrices_found(N: int, H: int, number: int) -> dict[str, Any]:
+    """How many matrices the estimator finds in a sequence whose lags share H."""
+    begin = time.perf_counter()
+    rng = np.random.default_rng(80_000 + number)
+    while True:
+        positions = rng.permutation(9)[: 2 * H]
+        which = np.stack([rng.choice(2 * H, 2, replace=False) for _ in range(N)], axis=1)
+        weights = rng.dirichlet([9.0, 9.0], N).T
+        matrices = scb.Task.random(N, 9, 2, rng, heads=H).P
+        task = scb.Task.sparse(matrices, positions[which], weights, 9, which % H)
+        if len(np.unique(which % H)) == H and task.check()["e"].holds:
+            break
+    x = scb.generate(task, 20_000, seed=number)
+    model = scb.SparseContextualBigram(10, transition="auto").fit(x)
+    found = 1 if isinstance(model.transition_, np.ndarray) else len({P.tobytes() for P in model.transition_.values()})
+    lags = [np.sort(10 - task.positions[:, k]) for k in range(N)]
+    same = all(np.array_equal(model.attention_[[k]].indices + 1, lags[k]) for k in range(model.attention_.shape[0]))
+    row = {"found": found, "right": found == H, "lags": int(np.unique(which).size), "lags_right": same}
+    return row | {"seconds": time.perf_counter() - begin}
+
+
+KEYS = ("N", "H", "T", "number")
+
+
+def samples_of_tuned(folder: Path, *key: int) -> int:
+    """How many samples the run of `tuned` on a task took."""
+    return next(row["samples"] for row in rows_of(folder / "tuned.jsonl") if key == tuple(row[name] for name in KEYS))
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    """The rows that are there."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def jobs(part: str) -> list[tuple[Any, ...]]:
@@ -174,6 +210,8 @@ def jobs(part: str) -> list[tuple[Any, ...]]:
     sizes = [(N, H, T) for T in (500, 5000) for N in (3, 5, 10) for H in (2, 3)]
     if part == "kernel":
         return [(part, N, 0, 5000, 0) for N in (3, 20)]
+    if part == "sequences":
+        return [(part, N, H, 9, number) for number in range(20) for N in (3, 5) for H in (2, 3)]
     if part in ("tuned", "recover"):
         return [(part, *size, number) for size in sizes for number in range(20)]
     if part == "times":
@@ -203,7 +241,7 @@ def draw(folder: Path) -> None:
     """The figure of the page: singular values as they are learned, and predicted against measured times."""
     from scb.drawing import look, panels, quiet
 
-    rows = [json.loads(line) for line in (folder / "times.jsonl").read_text().splitlines()]
+    rows = rows_of(folder / "times.jsonl")
     slope, low, high = slope_of(rows)
     row = {"slope": slope, "low": low, "high": high, "tasks": len(rows)}
     (folder / "slope.jsonl").write_text(json.dumps(row) + "\n")
@@ -255,18 +293,18 @@ def main() -> None:
     if args.figure:
         draw(args.folder)
         return
-    files = [args.folder / f"{part}.jsonl" for part in args.parts]
-    rows = [json.loads(line) for path in files if path.exists() for line in path.read_text().splitlines()]
-    done = {tuple(row[name] for name in ("part", "N", "H", "T", "number")) for row in rows}
+    rows = [row for part in args.parts for row in rows_of(args.folder / f"{part}.jsonl")]
+    done = {tuple(row[name] for name in ("part", *KEYS)) for row in rows}
     wanted = [one for part in args.parts for one in jobs(part)[: args.most] if one not in done]
     wanted = [one for one in wanted if args.T in (None, one[3])]
     # Timings by themselves, and compiled code on disk before there are many processes
     for one in [w for w in wanted if w[0] == "kernel"]:
-        keep(args.folder, job(*one))
-    kernel(3, 50)
+        keep(args.folder, job(args.folder, *one))
+    if set(args.parts) - {"sequences"}:
+        kernel(3, 50)
     rest = [w for w in wanted if w[0] != "kernel"]
     pool = ProcessPoolExecutor(args.processes)
-    futures = [pool.submit(job, *one) for one in rest]
+    futures = [pool.submit(job, args.folder, *one) for one in rest]
     try:
         for future in as_completed(futures, timeout=max(end - time.time(), 1)):
             keep(args.folder, future.result())

@@ -28,8 +28,8 @@ from scb.mixture.model import Mixture
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable, Slots
 from scb.mixture.tuning import TUNING
+from scb.sequences.answer import answer_of
 from scb.sequences.coding import windows_of_codes
-from scb.sequences.summary import answer_of
 from scb.task.sampling import closed_cumulative
 from scb.tensors import write_arrays
 from truth import twins as reference

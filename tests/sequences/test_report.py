@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from scb.sequences.answer import answer_of
 from scb.sequences.baselines.background import RecentBackground
 from scb.sequences.coding import windows_of_codes
 from scb.sequences.comparison import OWN, paired_error, scores_of
 from scb.sequences.explaining import explain
 from scb.sequences.lag_model import LagModel
 from scb.sequences.report import effects, lag_table, write_page
-from scb.sequences.summary import answer_of
 from scb.sequences.symbols import readable
 
 

@@ -38,7 +38,7 @@ def fit(
     gap: str | None = None,
     bins: int | None = None,
     max_lag: int = 20,
-    transition: Literal["auto", "shared", "per_lag"] = "auto",
+    transition: Literal["auto", "shared", "per_lag"] | int = "auto",
     context: bool = True,
     lags: Annotated[str, tyro.conf.arg(metavar="auto|NUMBER|LAG,LAG,…")] = "auto",
     background: Literal["auto", "labels", "ngram", "per_sequence"] = "auto",
@@ -98,8 +98,8 @@ def fit(
             after a longer one a new sequence begins.
         bins: Number of bins for symbols that are numbers, cut at quantiles.
         max_lag: Longest lag that may matter.
-        transition: 'shared' is one matrix for all lags, 'per_lag' one for each; 'auto' leaves it to
-            held-out blocks of the data.
+        transition: 'shared' is one matrix for all lags, 'per_lag' one for each, and a number so
+            many, which the lags share; 'auto' leaves it to held-out blocks of the data.
         context: Whether the current symbol may decide which lags matter; held-out blocks of the
             data tell whether it does. Without, this is the Mixture Transition Distribution model.
         lags: 'auto' selects the lags from the data; a number asks for that many after each symbol;

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from scb.arrays import Array
 from scb.geometry.columns import project
 from scb.geometry.heads import head_products, left_factor, per_head, right_factor
+from scb.geometry.lines import trivial_V
 from scb.geometry.products import mu_inner, mu_norm
-from scb.inputs import InputError, real_array
+from scb.inputs import InputError, integer, real_array
 
 if TYPE_CHECKING:
     from scb.task import Task
@@ -28,7 +29,9 @@ _STARTS = 20
 _ROUNDS = 100
 
 
-def rotate_heads(V: Array, A: Array, mu: Array | None = None) -> tuple[Array, Array]:
+def rotate_heads(
+    V: Array, A: Array, mu: Array | None = None, *, heads: int | None = None
+) -> tuple[Array, Array]:
     """Turn heads into those in which every position belongs to one head, as far as can be.
 
     The function that the heads compute stays the same, up to O(1/T): columns are projected so that
@@ -43,6 +46,9 @@ def rotate_heads(V: Array, A: Array, mu: Array | None = None) -> tuple[Array, Ar
         The attention.
     mu : (N,) array, optional
         The stationary distribution. The default is the one that V keeps: V_h μ = μ.
+    heads : int, optional
+        The number of heads that matter, by default all. Spare heads become V = μ1ᵀ and A = 0, and
+        the others compute the nearest function without them.
 
     Returns
     -------
@@ -67,6 +73,11 @@ def rotate_heads(V: Array, A: Array, mu: Array | None = None) -> tuple[Array, Ar
             f"V has shape {V.shape} and A {A.shape}: they must be (H, N, N) and (H, T, N)"
         )
     mu = _kept_by(V) if mu is None else mu
+    if heads is not None and integer("heads", heads, low=1) < len(V):
+        main = rotate_heads(*fewer_heads(V, A, mu, heads), mu)
+        spare = len(V) - heads
+        V = np.concatenate([main[0], np.repeat(trivial_V(mu)[None], spare, axis=0)])
+        return V, np.concatenate([main[1], np.zeros((spare, *A.shape[1:]))])
     H, T, N = A.shape
     basis, to_basis = np.linalg.qr(right_factor(V, mu))  # (N², H) and (H, H)
     rows = left_factor(A, mu) @ to_basis.T  # (T·N, H), what each position adds to the function

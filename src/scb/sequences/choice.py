@@ -12,7 +12,6 @@ weights say, except in an n-gram, which counts each of them once.
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -20,13 +19,12 @@ import numpy as np
 
 from scb.arrays import Array
 from scb.mixture.data import Data
-from scb.mixture.fit import fit_mixture
+from scb.mixture.merging import bic_of, fit_matrices, matrices_of
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.select import Progress
 from scb.sequences.baselines.background import WindowBackground, histories_of
 from scb.sequences.baselines.counts import (
     DEPTH,
-    Histories,
     HistoryCounts,
     HistoryModel,
     deepest,
@@ -36,12 +34,11 @@ from scb.sequences.baselines.per_sequence import SequenceBackground, sequence_st
 from scb.sequences.lag_fit import (
     LagSettings,
     as_lags,
-    bic_of,
     chosen_background,
     fit_lags,
     is_auto,
 )
-from scb.sequences.lag_model import LagModel
+from scb.sequences.lag_model import LagModel, said_of_matrices
 from scb.sequences.tables import Classes
 
 # With fewer windows everything is as usual; the choice is made on at most so many
@@ -62,12 +59,6 @@ LEAST = 1e-300
 WEIGHTS = attrgetter("weights")
 # Held by the executor of the data: for each partition (n,), the probability of each label
 Likelihoods = list[Any]
-NAMES: dict[tuple[Any, bool], str] = {
-    ("shared", True): "one matrix for all lags",
-    ("per_lag", True): "a matrix for each lag",
-    ("shared", False): "one matrix, no context",
-    ("per_lag", False): "a matrix for each lag, no context",
-}
 
 
 def fit_chosen(
@@ -225,7 +216,7 @@ def _best_lags(
     each. The usual choice is the first context, with the kind of matrix of the lower BIC; the other
     context is tried with this kind.
     """
-    kinds = ("shared", "per_lag") if is_auto(usual.transition) else (usual.transition,)
+    kinds = ("shared", "auto") if is_auto(usual.transition) else (usual.transition,)
     tried = [
         _try_lags(blocks, classes, replace(usual, transition=kind, context=contexts[0]))
         for kind in kinds
@@ -246,16 +237,18 @@ def _best_lags(
 
 
 def _name(tried: Tried) -> str:
-    return NAMES[tried.settings.transition, tried.settings.has_states]
+    kind = tried.settings.transition
+    if tried.settings.has_states:
+        return said_of_matrices(kind)
+    return f"{'one matrix' if kind == 'shared' else said_of_matrices(kind)}, no context"
 
 
 def _try_lags(blocks: HeldOutBlocks, classes: Classes, settings: LagSettings) -> Tried:
     """Fit lags to the windows to fit."""
     blocks = HeldOutBlocks(*(in_states(data, settings.has_states) for data in blocks))
-    kind: Any = settings.transition
-    estimate = fit_mixture(
-        blocks.train, matrices=kind, shrink=settings.shrink, **settings.asked_lags()
-    )
+    options = {"shrink": settings.shrink} | settings.asked_lags()
+    estimate = fit_matrices(blocks.train, settings.transition, **options)
+    settings = replace(settings, transition=matrices_of(estimate))
     model = as_lags(estimate, blocks.train, classes, settings, {})
     likelihoods = blocks.mapped(_lag_likelihoods, model)
     return Tried(settings, likelihoods, bic_of(estimate, blocks.train.n))
@@ -327,18 +320,13 @@ def _best_ngram(blocks: HeldOutBlocks) -> HistoryModel:
     """The n-gram of the windows to fit that predicts those to predict best."""
     train = blocks.train
     longest = deepest(train.N, min(DEPTH, train.T))
-    counts = train.total(_counted, longest)
-    labels = blocks.mapped(histories_of, longest)
+    counts, held_out = (data.total(_counted, longest) for data in blocks)
 
     def logliks(depth: int) -> Array:
-        return blocks.total(partial(_ngram_logliks, counts.shortened(depth)), labels)
+        return logliks_by_depth(counts.shortened(depth), held_out.shortened(depth))
 
     depth, smoothing = best_depth(logliks, longest)
     return NGram(counts.shortened(depth), smoothing)
-
-
-def _ngram_logliks(counts: HistoryCounts, labels: Histories) -> Array:
-    return logliks_by_depth(replace(counts), labels)
 
 
 def _counted(partition: Partition, shape: Shape, depth: int) -> HistoryCounts:

@@ -1,28 +1,21 @@
 """The scikit-learn estimator: which lags matter in sequences of symbols, and when."""
 
-import sys
-import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from scb.inputs import InputError, one_of
-from scb.mixture.data import Data, is_dask
-from scb.sequences.choice import fit_chosen
+from scb.mixture.data import is_dask
+from scb.mixture.merging import Matrices
 from scb.sequences.coding import windows_of_symbols
-from scb.sequences.kept import MEMORY, KeptSymbols
-from scb.sequences.lag_fit import MAX_LAG, LagSettings, Transition
-from scb.sequences.lag_model import LagModel
-from scb.sequences.reasons import LagReasons
-from scb.sequences.summary import fit_problems
+from scb.sequences.lag_fit import MAX_LAG
+from scb.sequences.streams import StreamedLags
 from scb.sequences.symbols import as_sequences
-from scb.sequences.tables import Classes
 from scb.sequences.weighting import explained_share, windows_with_weights
 
 
-class SparseContextualBigram(LagReasons):
+class SparseContextualBigram(StreamedLags):
     """A model of sequences that finds which earlier symbols (lags) decide the next one.
 
     The next symbol has the distribution b[k]·G + Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ]. Here x_ℓ is the symbol ℓ
@@ -36,10 +29,10 @@ class SparseContextualBigram(LagReasons):
     ----------
     max_lag : int, default 20
         The longest lag to consider.
-    transition : {"auto", "shared", "per_lag"}, default "auto"
-        "shared" fits one transition matrix for all lags, "per_lag" one for each lag. "auto" leaves
-        it to held-out blocks of the data; if context and background are given, it fits both models
-        and keeps the one with the lower BIC.
+    transition : {"auto", "shared", "per_lag"} or int, default "auto"
+        "shared" fits one transition matrix for all lags, "per_lag" one for each lag; a number fits
+        so many, which the lags share. "auto" leaves it to held-out blocks of the data; if context
+        and background are given, to the BIC.
     context : bool or "auto", default "auto"
         Whether the weights depend on the current symbol. Without, this is Raftery's Mixture
         Transition Distribution model. "auto" is True, unless that predicts held-out blocks of the
@@ -74,7 +67,7 @@ class SparseContextualBigram(LagReasons):
         The symbols, sorted.
     transition_ : (N, N) array or dict
         The transition matrix: entry (i, j) is the probability of ``classes_[i]`` if the symbol at
-        the lag is ``classes_[j]``. With "per_lag", a dictionary from each lag to its matrix.
+        the lag is ``classes_[j]``. With more than one, a dictionary from each lag to its matrix.
     attention_ : sparse (N, max_lag) array
         The weights a[k, ℓ]: row k is for the current symbol ``classes_[k]``, and lag ℓ is column
         ℓ − 1. Without context there is a single row. If no lag was found after a symbol, its row is
@@ -129,8 +122,9 @@ class SparseContextualBigram(LagReasons):
     Fitted to 2,999 symbols (3 distinct), with lags up to 6
     one matrix for all lags
     0.4377 bits per symbol (log-likelihood -909.8 nats), 6 parameters
-    chosen on held-out blocks, in bits per symbol: one matrix for all lags 0.3946; a matrix for each lag
-    0.3953; one matrix, no context 0.7144; beside an n-gram 0.3946
+    chosen on held-out blocks, in bits per symbol: one matrix for all lags 0.3946; a
+    matrix for each lag 0.3953; one matrix, no context 0.7144; beside an n-gram
+    0.3946
     <BLANKLINE>
        now  lag  weight  influence           95 %   nats     dBIC
      'dry'    6   1.000      0.562  0.553 - 0.572  907.1  1,814.3
@@ -172,7 +166,7 @@ class SparseContextualBigram(LagReasons):
         self,
         max_lag: int = MAX_LAG,
         *,
-        transition: Transition = "auto",
+        transition: Matrices = "auto",
         context: bool | Literal["auto"] = "auto",
         lags: str | int | Sequence[int] = "auto",
         background: Any = "auto",
@@ -263,104 +257,9 @@ class SparseContextualBigram(LagReasons):
             self.groups_ = self.compare_groups(X, groups, lengths=lengths)
         return self
 
-    def partial_fit(
-        self,
-        X: Any = None,
-        y: Any = None,
-        *,
-        lengths: Any = None,
-        memory: int = MEMORY,
-        fit: bool = True,
-    ) -> Self:
-        """Add the next piece of a stream to the data kept so far, and fit the model to them.
-
-        A single sequence continues the previous one. Several sequences, or one inside a list
-        ``[x]``, start new ones. Up to ``memory`` symbols the whole stream is kept, and the result
-        equals that of ``fit`` on it. Beyond that, a random sample of blocks of neighbouring symbols
-        is kept, in which every block of the stream has the same chance to be, however old it is.
-        The model and its standard errors are then those of the sample, which does not depend on how
-        the stream was cut into pieces. ``save`` stores the sample with the model, so that the
-        stream can continue after ``load``.
-
-        Parameters
-        ----------
-        X : sequences, optional
-            The next piece, in any form that ``fit`` accepts except Dask collections. By default the
-            data kept so far are fitted.
-        y : ignored
-            Present for compatibility with scikit-learn.
-        lengths : list of int, optional
-            The lengths of the sequences, if X is several sequences one after the other.
-        memory : int, default 5,000,000
-            The number of symbols to keep, the same in all calls. A fit takes about 30 bytes of
-            memory for each.
-        fit : bool, default True
-            Whether to fit the model now. Every fit uses all the data kept, so with many small
-            pieces it pays to fit seldom.
-
-        Returns
-        -------
-        SparseContextualBigram
-            The estimator itself.
-
-        Examples
-        --------
-        >>> import scb
-        >>> x = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)
-        >>> model = scb.SparseContextualBigram(max_lag=6)
-        >>> for piece in (x[:1000], x[1000:2000], x[2000:]):
-        ...     model = model.partial_fit(piece, fit=False)
-        >>> whole = scb.SparseContextualBigram(max_lag=6).fit(x)
-        >>> model.partial_fit().loglik_ == whole.loglik_, model.n_seen_
-        (True, 3000)
-        """
-        settings = self._settings()
-        if is_dask(X):
-            raise InputError("X is a collection of Dask: fit takes all of it at once")
-        if self._kept is None:
-            if hasattr(self, "_fitted"):
-                raise InputError(
-                    "this model was fitted by fit, which keeps no data to go on from: give all data"
-                    " to partial_fit of a new model, or start a new fit from it with fit(X,"
-                    " init=model)"
-                )
-            self._kept = KeptSymbols(settings.max_lag, memory)
-        if X is not None:
-            self._kept.take(as_sequences(X, lengths), settings.max_lag, memory)
-        if not fit:
-            return self
-        data = self._kept.windows(settings.has_states)
-        return self._fit_windows(data, self._kept.classes, settings)
-
-    def _fit_windows(
-        self,
-        data: Data,
-        classes: Classes,
-        settings: LagSettings,
-        width: int | None = None,
-        known: LagModel | None = None,
-    ) -> Self:
-        """Fit the model to windows, keep it, and warn of problems."""
-        progress = _print_round if self.verbose else None
-        model = fit_chosen(data, classes, settings, init=known, progress=progress)
-        self._keep(model, width)
-        for problem in fit_problems(model.facts):
-            category = ConvergenceWarning if "converge" in problem else UserWarning
-            warnings.warn(problem, category, stacklevel=3)
-        return self
-
-    @property
-    def n_seen_(self) -> int:
-        """The number of symbols that ``partial_fit`` has received so far; 0 if it was not used."""
-        return 0 if self._kept is None else self._kept.seen
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _print_round(turn: int, lags: int, loglik: float) -> None:
-    print(f"round {turn}: {lags} lags, log-likelihood {loglik:,.1f}", file=sys.stderr, flush=True)

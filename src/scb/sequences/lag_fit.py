@@ -1,12 +1,12 @@
 """From windows of symbols to a ``LagModel``: the settings, the fit, smoothing, matrices known from
-another model, the evidence for each lag, and how often it is found again in halves of the data.
+another model, and how often a lag is found again in halves of the data.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -16,18 +16,18 @@ from scipy.sparse import csr_array
 from scb.arrays import Array
 from scb.inputs import InputError, boolean, integer, number, one_of
 from scb.mixture.data import Data, Here
-from scb.mixture.evidence import PendingEvidence
-from scb.mixture.fit import Estimate, fit_mixture
+from scb.mixture.fit import Estimate
+from scb.mixture.merging import Matrices, bic_of, fit_matrices, matrices_of
 from scb.mixture.model import Initial
 from scb.mixture.select import Progress
 from scb.sequences.baselines.background import ModelBackground, RecentBackground, WindowBackground
 from scb.sequences.baselines.per_sequence import SequenceBackground
+from scb.sequences.lag_evidence import lag_evidence
 from scb.sequences.lag_model import SHARED, FitFacts, LagModel, with_unseen
 from scb.sequences.patience import warn_if_long
 from scb.sequences.tables import Classes
 from scb.task.task import generator
 
-Transition = Literal["auto", "shared", "per_lag"]
 BACKGROUNDS = ("auto", "labels", "ngram", "per_sequence")
 MAX_LAG = 20  # the default
 
@@ -42,7 +42,7 @@ class LagSettings:
     """The parameters of a fit, checked; see ``SparseContextualBigram``."""
 
     max_lag: int = MAX_LAG
-    transition: Transition = "auto"
+    transition: Matrices = "auto"
     context: bool | Literal["auto"] = "auto"
     lags: str | int | Sequence[int] = "auto"
     background: Any = "auto"
@@ -51,7 +51,10 @@ class LagSettings:
     def __post_init__(self) -> None:
         # A longer one is a mistake, and would take all memory
         integer("max_lag", self.max_lag, low=1, high=1_000_000)
-        one_of("transition", self.transition, ("auto", "shared", "per_lag"))
+        if isinstance(self.transition, str):
+            one_of("transition", self.transition, ("auto", "shared", "per_lag"))
+        else:
+            integer("transition", self.transition, low=1)
         if not is_auto(self.context):
             boolean("context", self.context)
         if not is_auto(self.smoothing):
@@ -118,13 +121,13 @@ def fit_lags(
     init: LagModel | None = None,
     progress: Progress | None = None,
 ) -> LagModel:
-    """Find the lags in windows of symbols and estimate the model; with transition "auto" fit both
-    kinds, and keep the one with the lower BIC. Context and background are no longer "auto".
+    """Find the lags in windows of symbols and estimate the model; with transition "auto", one
+    matrix or as many as have the lowest BIC. Context and background are no longer "auto".
     """
     background = chosen_background(settings.background, data, classes)
     windows = data if background is None else background.cross_fitted(data)
-    kinds = ("shared", "per_lag") if settings.transition == "auto" else (settings.transition,)
-    if init is not None and settings.transition == "auto":
+    kinds = ("shared", "auto") if is_auto(settings.transition) else (settings.transition,)
+    if init is not None and is_auto(settings.transition):
         kinds = (init.transition,)
     known = {} if init is None else _known(init, classes, data, kinds[0])
     options: dict[str, Any] = {
@@ -132,11 +135,11 @@ def fit_lags(
         "shrink": settings.shrink if init is None else None,
         "progress": progress,
     } | settings.asked_lags()
-    fits = {kind: partial(fit_mixture, matrices=kind, **options) for kind in kinds}
-    long = warn_if_long(windows, [partial(fit, progress=None) for fit in fits.values()])
-    estimates = {kind: fit(windows, stoppable=long) for kind, fit in fits.items()}
-    criterion = {kind: bic_of(one, data.n) for kind, one in estimates.items()}
-    best = estimates[min(criterion, key=lambda kind: criterion[kind])]
+    fits = [partial(fit_matrices, matrices=kind, **options) for kind in kinds]
+    long = warn_if_long(windows, [partial(fit, progress=None) for fit in fits])
+    estimates = [fit(windows, stoppable=long) for fit in fits]
+    criterion = {str(matrices_of(one)): bic_of(one, data.n) for one in estimates}
+    best = min(estimates, key=partial(bic_of, n=data.n))
     model = replace(
         as_lags(best, data, classes, settings, known),
         background=background,
@@ -163,11 +166,6 @@ def chosen_background(background: Any, data: Data, classes: Classes) -> WindowBa
         kind = RecentBackground if background == "ngram" else SequenceBackground
         return kind.fit(data)
     return ModelBackground(background, classes)
-
-
-def bic_of(estimate: Estimate, n: float) -> float:
-    """The BIC of an estimate from n windows."""
-    return float(np.log(n) * estimate.parameters - 2 * estimate.loglik)
 
 
 def as_lags(
@@ -231,7 +229,7 @@ def _sparse(lags: list[NDArray[np.intp]], values: list[Array], max_lag: int) -> 
 # --------------------------------------------------------------------- matrices of another model
 
 
-def _known(init: LagModel, classes: Classes, data: Data, kind: str) -> dict[int, Array]:
+def _known(init: LagModel, classes: Classes, data: Data, kind: Matrices) -> dict[int, Array]:
     """Lag → (N, N): the matrices of another model, for our symbols. The column of a symbol that it
     does not know is the distribution of the labels.
     """
@@ -265,62 +263,7 @@ def _initial(known: dict[int, Array], data: Data) -> Initial:
     return Initial.without_positions(P, data.K, tuple(data.T - lag for lag in lags))
 
 
-# ------------------------------------------------------------------------- evidence and stability
-
-
-def lag_evidence(pending: PendingEvidence, n: float) -> Mapping[str, Array]:
-    """The columns nats, delta_bic, influence_stderr and nats_bound of ``LagModel.table``, for a fit
-    to n windows.
-
-    Since they take longer than the fit, they are computed on first use if the rows of the fit are
-    in this process and small enough to be kept until then; otherwise at once.
-    """
-    kept = pending.without_samples()
-    return _columns(pending, n) if kept is None else LazyColumns(partial(_columns, kept, n))
-
-
-def _columns(pending: PendingEvidence, n: float) -> dict[str, Array]:
-    evidence = pending.find()
-    nats, bounds, parameters, errors = (
-        # A longer lag is an earlier position
-        np.concatenate([values[::-1] for values in column] or [np.zeros(0)])
-        for column in (
-            evidence.nats,
-            evidence.bounds,
-            evidence.parameters,
-            evidence.influence_errors,
-        )
-    )
-    return {
-        "nats": nats,
-        "delta_bic": 2 * nats - np.log(n) * parameters,
-        "influence_stderr": errors,
-        "nats_bound": bounds,
-    }
-
-
-class LazyColumns(Mapping[str, Array]):
-    """Columns that are computed on first use. They are pickled and copied as a plain dict."""
-
-    def __init__(self, compute: Callable[[], dict[str, Array]]) -> None:
-        self._compute = compute
-
-    @cached_property
-    def _columns(self) -> dict[str, Array]:
-        # This also releases the rows that were kept for the computation
-        return vars(self).pop("_compute")()
-
-    def __getitem__(self, name: str) -> Array:
-        return self._columns[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return dict, (self._columns,)
+# ------------------------------------------------------------------------------------- stability
 
 
 def found_again(
@@ -353,7 +296,7 @@ def found_again(
     def found(turn: int) -> list[bool]:
         if progress is not None:
             progress(turn + 1, halves)
-        support = fit_mixture(windows.of_groups(chosen[turn]), matrices=model.transition).support
+        support = fit_matrices(windows.of_groups(chosen[turn]), model.transition).support
         return [t in support[k] for k, t in zip(model.rows, positions, strict=True)]
 
     # Kernels release Python's lock, so that halves are fitted side by side

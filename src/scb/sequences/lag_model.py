@@ -10,7 +10,7 @@ drawn from it. ``lag_fit`` finds the lags, and ``model_file`` saves a model.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from scb.arrays import Array
 from scb.kernels.random import continue_lags
 from scb.mixture.data import Data, Here
 from scb.mixture.fit import incomplete_from
+from scb.mixture.merging import Matrices
 from scb.mixture.model import Background, Mixture
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.rows import RowTable, Slots
@@ -83,9 +84,12 @@ class LagModel:
         return int(self.attention.shape[1])  # pyright: ignore[reportOptionalSubscript]
 
     @property
-    def transition(self) -> Literal["shared", "per_lag"]:
-        """Whether all lags share a matrix."""
-        return "shared" if SHARED in self.matrices else "per_lag"
+    def transition(self) -> Matrices:
+        """How many matrices the lags have: one for all, one for each, or a number."""
+        if SHARED in self.matrices:
+            return "shared"
+        number = len({matrix.tobytes() for matrix in self.matrices.values()})
+        return "per_lag" if number == len(self.matrices) else number
 
     @property
     def rows(self) -> NDArray[np.intp]:
@@ -278,6 +282,12 @@ class LagModel:
             distribution = self.next_distribution(np.array(self.past(codes), np.int64))
             codes.append(int(np.searchsorted(np.cumsum(distribution)[:-1], u, side="right")))
         return np.array(codes[before.size :], np.int64)
+
+
+def said_of_matrices(kind: Matrices | str) -> str:
+    """How many matrices the lags have, in words."""
+    words = {"shared": "one matrix for all lags", "per_lag": "a matrix for each lag"}
+    return words.get(str(kind), f"{kind} matrices for all lags")
 
 
 def with_unseen(distributions: Array, unseen: Array) -> Array:

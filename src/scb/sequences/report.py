@@ -14,12 +14,13 @@ import numpy as np
 from scb.extras import require
 from scb.files import write_atomically
 from scb.provenance import versions
+from scb.sequences.answer import answer_of
 from scb.sequences.baselines.per_sequence import SequenceBackground
 from scb.sequences.comparison import Score
 from scb.sequences.lag_model import LagModel
 from scb.sequences.matrix_pictures import plot_matrices
 from scb.sequences.pictures import plot_attention, plot_influence
-from scb.sequences.summary import answer_of, range_of, said_of_choices
+from scb.sequences.summary import range_of, said_of_choices
 from scb.sequences.symbols import readable
 
 

@@ -1,6 +1,5 @@
 """What a fit found, for people: a sentence, a table with the evidence, and warnings."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
@@ -8,16 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.sequences.baselines.background import RecentBackground
-from scb.sequences.baselines.ctw import ContextTree
-from scb.sequences.baselines.per_sequence import SequenceBackground
-from scb.sequences.lag_model import FitFacts, LagModel
-from scb.sequences.symbols import readable
+from scb.sequences.answer import answer_of
+from scb.sequences.lag_model import FitFacts, LagModel, said_of_matrices
 from scb.sequences.tables import Arrays
-
-_KINDS = {"shared": "one matrix for all lags", "per_lag": "a matrix for each lag"}
-# How many current symbols of a group, and how many groups of them, the answer names
-_NAMED = 8
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,7 +66,7 @@ class LagSummary:
 
     def __str__(self) -> str:
         table = ["", *_written(self.columns)] if self.columns["lag"].size else []
-        about = [part for line in self.about for part in wrap(line, 100) or [""]]
+        about = [part for line in self.about for part in wrap(line, 80) or [""]]
         lines = [*wrap(self.answer, 80), "", *about, *table, "", *self.warnings]
         return "\n".join(lines).rstrip()
 
@@ -91,7 +83,7 @@ def summarise(model: LagModel, held_out: float | None = None) -> LagSummary:
     about = [
         f"Fitted to {facts.n_windows:,} symbols ({len(model.classes)} distinct), with lags up to"
         f" {model.max_lag}",
-        f"{_KINDS[model.transition]}{_margin(facts)}",
+        f"{said_of_matrices(model.transition)}{_margin(facts)}",
         f"{_bits(model, held_out)}, {facts.n_parameters:,} parameters",
     ]
     if facts.choices:
@@ -142,78 +134,6 @@ def _summary_columns(model: LagModel) -> Arrays:
     return names | interval | table
 
 
-def answer_of(model: LagModel) -> str:
-    """Which lags the next symbol depends on, and after which symbols, in a sentence."""
-    # The largest groups of current symbols first
-    groups = sorted(_symbols_by_lags(model).items(), key=lambda group: -len(group[1]))
-    lags = "No earlier symbol decides the next one, as far as these data can tell."
-    if groups:
-        lags = _said_by_lags(model, groups)
-    if before := _said_by_background(model):
-        return f"{before} {lags[0].lower()}{lags[1:]}"
-    return lags
-
-
-def _said_by_background(model: LagModel) -> str:
-    """What matters besides the lags; empty if nothing does."""
-    background = model.background
-    if isinstance(background, SequenceBackground):
-        return "Each sequence has frequencies of its own; beyond them,"
-    if not isinstance(background, RecentBackground):
-        return ""
-    depth = background.model.counts.depth
-    if depth == 0:
-        return ""
-    kind = "a context tree" if isinstance(background.model, ContextTree) else "an n-gram"
-    if depth == 1:
-        return f"The last symbol matters, as {kind}; beyond it,"
-    return f"The last {depth} symbols matter together, as {kind}; beyond them,"
-
-
-def _said_by_lags(model: LagModel, groups: list[tuple[str, list[str]]]) -> str:
-    """Which lags the next symbol depends on, for groups of current symbols that have the same."""
-    (lags, symbols), *others = groups[:_NAMED]
-    if not model.context:
-        return f"The next symbol depends on {lags}."
-    if len(symbols) == len(model.classes):
-        return f"Whatever the current symbol, the next one depends on {lags}."
-    parts = [f"After {_some(symbols)}, the next symbol depends on {lags}"]
-    parts += [f"after {_some(symbols)}, on {lags}" for lags, symbols in others]
-    if len(groups) > _NAMED:
-        left = len(groups) - _NAMED
-        groups_left = "1 more group" if left == 1 else f"{left} more groups"
-        parts.append(f"and after others, on other lags ({groups_left} of symbols)")
-    return "; ".join(parts) + "."
-
-
-def _symbols_by_lags(model: LagModel) -> dict[str, list[str]]:
-    """Which current symbols, in quotation marks, have the same lags; keys are "lag 4" or "lags 1
-    and 3".
-
-    A symbol without a lag is in no group. A model without context has one group, of one symbol.
-    """
-    groups: dict[str, list[str]] = {}
-    lags_of = np.split(model.attention.indices + 1, model.attention.indptr[1:-1])
-    for k, lags in enumerate(lags_of):
-        if len(lags):
-            noun = "lag " if len(lags) == 1 else "lags "
-            symbol = f"‘{readable(model.classes[k].item())}’"
-            groups.setdefault(noun + _joined(sorted(lags.tolist()), "and"), []).append(symbol)
-    return groups
-
-
-def _joined(values: Sequence[Any], last: str) -> str:
-    """Values with commas, and a word before the last."""
-    *first, end = map(str, values)
-    return f"{', '.join(first)} {last} {end}" if first else end
-
-
-def _some(names: list[str]) -> str:
-    """Names with commas and a last "or"; of many, the first ones and how many others."""
-    left = len(names) - _NAMED
-    return _joined(names if left <= 1 else [*names[:_NAMED], f"{left} others"], "or")
-
-
 def _margin(facts: FitFacts) -> str:
     """By how much the BIC of the chosen kind of matrix is lower, if both were fitted."""
     if len(facts.criterion) < 2:
@@ -222,7 +142,7 @@ def _margin(facts: FitFacts) -> str:
     lower = facts.criterion[other] - facts.criterion[best]
     if not 0.1 <= lower < np.inf:
         return ""
-    return f" (its BIC is lower by {lower:,.1f} than with {_KINDS[other]})"
+    return f" (its BIC is lower by {lower:,.1f} than with {said_of_matrices(other)})"
 
 
 def said_of_choices(choices: dict[str, float]) -> str:
@@ -326,9 +246,9 @@ def _doubtful_lags(columns: Arrays) -> list[str]:
 def fit_problems(facts: FitFacts) -> list[str]:
     """What went wrong with a fit, one line each."""
     lines = [
-        f"{name} has no BIC: a symbol of the data has probability 0 under it"
-        for kind, name in _KINDS.items()
-        if not np.isfinite(facts.criterion.get(kind, 0.0))
+        f"{said_of_matrices(kind)} has no BIC: a symbol of the data has probability 0 under it"
+        for kind, bic in facts.criterion.items()
+        if not np.isfinite(bic)
     ]
     if not facts.converged:
         lines.append(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scb.arrays import Array
 from scb.geometry import rotate_heads
 from scb.geometry.columns import column_sums
-from scb.geometry.gauge import fewer_heads, standing_rows
+from scb.geometry.gauge import standing_rows
 from scb.geometry.heads import left_factor, product_singular_values, right_factor, triangular
 from scb.theory.gaussian import noise_quantile, residual_variance
 from scb.training.sources import GradientSource
@@ -77,8 +77,8 @@ class HeadsHeldOut:
         steps_A = [left_factor(precondition_A(g.A, mu), mu) for g in gradients]
         there = _seen(left @ triangular(right).T, steps_A[0], A.shape)
         # Columns sum to 1 over the true heads, so that what they lack shows in the sparse gauge
-        few = fewer_heads(V, A, mu, len(self.singular_values))
-        hidden = self._hidden(*rotate_heads(*few, mu), mu, there)
+        turned = rotate_heads(V, A, mu, heads=len(self.singular_values))
+        hidden = self._hidden(*turned, mu, there)
         steps_A = [np.where(there[:, None], step, 0.0) for step in steps_A]
         function = _whole(self._moved(steps_V, left, 0.5), self._moved(steps_A, right, 0.5), hidden)
         heads = [

@@ -20,10 +20,9 @@ from scb.geometry import (
     rotate_heads,
     threshold_normalize,
     threshold_project,
-    trivial_V,
 )
 from scb.geometry.columns import places
-from scb.geometry.gauge import fewer_heads, standing_rows
+from scb.geometry.gauge import standing_rows
 from scb.geometry.heads import (
     left_factor,
     product_singular_values,
@@ -219,13 +218,8 @@ class RotateHeads:
 
     def __call__(self, V: Array, A: Array, mu: Array) -> tuple[Array, Array]:
         """Return the heads in the sparse gauge, as ``scb.rotate_heads`` does."""
-        main = len(V) if self.heads is None else self.heads
-        rotated_V, rotated_A = rotate_heads(*fewer_heads(V, A, mu, main), mu)
-        new_V = np.repeat(trivial_V(mu)[None], len(V), axis=0)
-        new_A = np.zeros(A.shape)
-        new_V[:main] = rotated_V
-        new_A[:main] = rotated_A
-        return new_V, stacked_columns(project(new_A))
+        V, A = rotate_heads(V, A, mu, heads=self.heads)
+        return V, stacked_columns(project(A))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,134 @@
+"""Lags that share matrices: those of a fit with a matrix for each lag, merged one after another.
+
+What the data tell of the matrix of a lag is its direction, P_ℓ without what is common to its
+columns: sizes are weights, and what is common can stand in another matrix (``per_lag``). Two
+matrices along one line are one. So at each step the two that are nearest to a common line become
+one, and everything is fitted again with the positions as they are. What each position is worth
+stays that of the fit with a matrix for each.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+
+from scb.arrays import Array
+from scb.mixture.arrays import Ints
+from scb.mixture.data import Data
+from scb.mixture.em import maximise
+from scb.mixture.errors import label_counts, standard_errors
+from scb.mixture.fit import Estimate, fit_mixture
+from scb.mixture.model import Mixture, weight_table
+from scb.mixture.rows import Slots
+from scb.mixture.shrink import shrunk
+
+Matrices = Literal["auto", "shared", "per_lag"] | int
+"""How many matrices lags have: one for all, one for each, or a number; with "auto" two or more, as
+many as have the least BIC."""
+
+
+def fit_matrices(data: Data, matrices: Matrices, **options: Any) -> Estimate:
+    """Fit as ``fit_mixture`` does, with its options, and with any number of matrices."""
+    if matrices in ("shared", 1):
+        return fit_mixture(data, matrices="shared", **options)
+    best = fit_mixture(data, matrices="per_lag", **options)
+    if matrices == "per_lag":
+        return best
+    for fewer in _merged(data, best, 2 if matrices == "auto" else matrices, options.get("shrink")):
+        if matrices == "auto" and bic_of(fewer, data.n) >= bic_of(best, data.n):
+            break
+        best = fewer
+    return best
+
+
+def matrices_of(estimate: Estimate) -> Matrices:
+    """How many matrices the lags of an estimate have."""
+    if estimate.owners is None:
+        return "shared"
+    number = len({matrix.tobytes() for matrix in _matrices(estimate)})
+    return "per_lag" if number == len(estimate.owners) else number
+
+
+def bic_of(estimate: Estimate, n: float) -> float:
+    """The BIC of an estimate from n windows."""
+    return float(np.log(n) * estimate.parameters - 2 * estimate.loglik)
+
+
+def _merged(
+    data: Data, estimate: Estimate, fewest: int, shrink: float | None
+) -> Iterator[Estimate]:
+    """Estimates with one matrix less each, until ``fewest`` are left."""
+    group = np.arange(len(estimate.owners or ()))
+    lines = _lines(data, estimate)
+    while group.max(initial=0) >= fewest:
+        pairs = combinations(range(group.max() + 1), 2)
+        one, two = min(pairs, key=partial(_apart, lines, group))
+        group = np.where(group == two, one, group - (group > two))
+        yield _fitted(data, estimate, group, shrink)
+
+
+def _matrices(estimate: Estimate) -> Array:
+    """(L, N, N): the matrices of all positions."""
+    N = len(estimate.P)
+    return estimate.P[:, : N * len(estimate.owners or ())].reshape(N, -1, N).transpose(1, 0, 2)
+
+
+def _lines(data: Data, estimate: Estimate) -> Array:
+    """(L, N²): the matrix of each position without what is common to its columns, in units in which
+    squares say how much the likelihood depends on it.
+    """
+    P = _matrices(estimate)
+    centred = (P - (P @ data.mu)[:, :, None]) * np.sqrt(data.mu)
+    noise = np.sqrt(np.maximum(data.label_distribution, 1 / data.n))[:, None]
+    labels = np.zeros(len(P))
+    for n, positions, weights in zip(data.counts, estimate.support, estimate.weights, strict=True):
+        for t, weight in zip(positions.tolist(), weights, strict=True):
+            labels[(estimate.owners or ()).index(t)] += n * weight**2
+    return (np.sqrt(labels)[:, None, None] * centred / noise).reshape(len(P), data.N**2)
+
+
+def _apart(lines: Array, group: Ints, pair: tuple[int, int]) -> float:
+    """How far the positions of two groups are from one line, beyond what each is by itself."""
+    off = [_off(lines[np.isin(group, part)]) for part in (pair, pair[:1], pair[1:])]
+    return off[0] - off[1] - off[2]
+
+
+def _off(lines: Array) -> float:
+    """The sum of squares that are left of rows (r, N²) beside the best line."""
+    squares = np.linalg.eigvalsh(lines @ lines.T)
+    return float(squares[:-1].sum())
+
+
+def _fitted(data: Data, estimate: Estimate, group: Ints, shrink: float | None) -> Estimate:
+    """The fit with a matrix for each group (L,) of positions."""
+    P = _matrices(estimate)
+    tied = [P[group == g].mean(axis=0) for g in range(group.max() + 1)]
+    slots = Slots.from_support(estimate.support, estimate.owners)
+    rows = data.rows(replace(slots, matrix=group[slots.matrix], matrices=len(tied)))
+    q = weight_table(estimate.weights, estimate.background)
+    start = Mixture(np.column_stack(tied), data.label_distribution, q).lifted()
+    fit = maximise(rows, start, tolerance=1e-3, steps=5000)
+    at = fit.mixture
+    P_errors, q_errors = standard_errors(rows, at)
+    smaller = None if shrink is None else shrunk(rows, at, data.label_distribution, shrink)
+    at = at if smaller is None else smaller[0].at
+    counts = label_counts(rows, at)
+    sizes = [len(positions) for positions in estimate.support]
+    columns = (data.N * group[:, None] + np.arange(data.N)).ravel()
+    distributions = (counts > 0).sum() + (0 in sizes)
+    return replace(
+        estimate,
+        P=at.P[:, columns],
+        P_errors=P_errors[:, columns],
+        weights=[row[1 : 1 + size] for row, size in zip(at.q, sizes, strict=True)],
+        weight_errors=[row[1 : 1 + size] for row, size in zip(q_errors, sizes, strict=True)],
+        background=at.q[:, 0].copy(),
+        counts=counts[columns],
+        loglik=fit.loglik,
+        gap=fit.gap,
+        path=fit.path,
+        parameters=int((data.N - 1) * distributions + ((at.q > 0).sum(axis=1) - 1).sum()),
+    )
