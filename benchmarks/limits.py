@@ -1,6 +1,6 @@
 """Is ``scb.recover`` at the limit of what samples can tell, and does it know where it is not? On tasks that no test has used.
 
-    python benchmarks/limits.py [positions missed coverage verdicts] [--jobs 2] [--seconds 200] [--out FOLDER]
+    python benchmarks/limits.py [positions missed coverage verdicts times] [--jobs 2] [--seconds 200] [--out FOLDER]
 
 Results are kept in benchmarks/limits/, a file for each part; what is there is not run again. Tables of docs/explanation/recovery.md
 come from there. Tasks are drawn by plain code that shares nothing with the library.
@@ -10,6 +10,7 @@ false positions at a fixed n.
 ``missed``: columns that lack a position, whether they are marked, and whether their intervals hold; at an n that misses some.
 ``coverage``: intervals of P by distance from 0, and squared errors over the Cramér–Rao bound.
 ``verdicts``: what training says of itself where a small weight may be missed.
+``times``: the estimator with one matrix for all lags, or one for each.
 """
 
 from pathlib import Path
@@ -233,6 +234,23 @@ def verdicts(case: Case) -> Row:
     return {"said": str(run.verdict).split(":")[0], "right": right} | rounded(**last)
 
 
+def times(case: Case) -> Row:
+    """Seconds of one core that the estimator takes, with one matrix for all lags or one for each, on data of either kind."""
+    from time import process_time
+
+    from held_out_tasks import drawn, mixture
+
+    from scb import SparseContextualBigram
+
+    rng = np.random.default_rng(case["seed"])
+    x = drawn(*mixture(case["N"], (2, 5, 9), case["data"] == "per_lag", False, rng), case["n"], rng)
+    model = SparseContextualBigram(12, transition=case["transition"], context=True, background="labels")
+    model.fit(x[:2000])  # kernels are loaded
+    begin = process_time()
+    model.fit(x)
+    return rounded(seconds=process_time() - begin)
+
+
 # ------------------------------------------------------------------------------------------------------- the tables
 
 
@@ -370,6 +388,16 @@ SECTIONS = {
             for weight in (0.0, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1)
         ],
         verdicts,
+    ),
+    "times": Section(
+        [
+            {"N": N, "n": n, "data": data, "transition": transition, "seed": FIRST + 4000 + seed}
+            for N, n in ((20, 100_000), (100, 150_000))
+            for seed in range(5)
+            for data in ("shared", "per_lag")
+            for transition in ("shared", "per_lag")
+        ],
+        times,
     ),
 }
 
