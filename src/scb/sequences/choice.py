@@ -159,6 +159,9 @@ def _beside_chooser(
     if not best.settings.has_states:
         return best
     for i, one in enumerate(best.settings.covariates):
+        # It cannot pay with fewer than 20 windows for each state
+        if 20 * len(classes) * len(one.values) > blocks.train.n:
+            continue
         chosen = replace(best.settings, transition="per_lag", chooser=i)
         other = _try_lags(blocks, classes, chosen)
         gain = blocks.gain(best.likelihoods, other.likelihoods)

@@ -25,8 +25,8 @@ def pretrained(title: str, table: Table, overlaps: Table) -> Figure:
     caption(
         figure,
         f"learned: both layers within 0.05. First panels: {replicates(overlaps)} random tasks per "
-        f"point, 95 % intervals. Last: overlap 0.6, θ = 0.5, {replicates(table)} random tasks each, "
-        "medians and quartiles",
+        f"point, 95 % intervals. Last: overlap 0.6, θ = 0.5, {replicates(table)} random tasks "
+        "each, medians and quartiles",
     )
     return figure
 
