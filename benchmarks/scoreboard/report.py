@@ -194,7 +194,7 @@ def tally() -> list[str]:
         loses = len(found) - wins - undecided
         parts.append(
             f"of {len(found)} problems {kind}, it wins {wins}, loses {loses} "
-            f"and {undecided} cannot be decided"
+            f"and leaves {undecided} undecided"
         )
     return [f"With its defaults, scb comes out like this: {'; '.join(parts)}."]
 
