@@ -32,7 +32,7 @@ from scb.provenance import machine
 KEPT = Path(__file__).with_suffix(".jsonl")
 PAGE = write_page()
 PAPER = "task.N=3&task.T=5000&run=batchSize:64;steps:400/600/0"
-PICTURE = "run=steps:400/1400/0;lam:0.0001;seed:6&run=recipe:sgd;steps:400/1400/0;seed:6"
+PICTURE = "scene=noise"
 
 
 def loading(page: Page) -> float:
@@ -61,6 +61,26 @@ def run(page: Page, hash_: str) -> dict[str, float]:
           };
           document.getElementById("play").click();
           requestAnimationFrame(() => requestAnimationFrame(look));
+        })"""
+    )
+
+
+def heads(page: Page) -> dict[str, float]:
+    """Frames per second in the scene of two heads, over five seconds of its playing."""
+    page.goto("about:blank")
+    page.goto(f"{PAGE.as_uri()}#scene=heads")
+    page.wait_for_function("scbLab.state.step > 20")
+    return page.evaluate(
+        """() => new Promise((resolve) => {
+          let [drawn, last, worst] = [0, performance.now(), 0];
+          const [begin, step] = [last, scbLab.state.step];
+          const look = (now) => {
+            drawn++; worst = Math.max(worst, now - last); last = now;
+            if (now - begin < 5000) return requestAnimationFrame(look);
+            const seconds = (now - begin) / 1000;
+            resolve({ frames: drawn / seconds, worst, steps: (scbLab.state.step - step) / seconds });
+          };
+          requestAnimationFrame(look);
         })"""
     )
 
@@ -130,16 +150,17 @@ def main() -> None:
         compiled()  # loads the kernels
         turns = [run(page, PAPER) | {"compiled": compiled(), "load": os.getloadavg()[0]} for _ in range(asked.repeats)]
         note("run", turns)
+        note("heads", [heads(page) | {"load": os.getloadavg()[0]} for _ in range(asked.repeats)])
         note("pasted", [{"seconds": pasted(page), "load": os.getloadavg()[0]}])
         note("agreement", [{"V": agreement(page)}])
         note("kalevala", kalevala(page))
         if asked.picture:
             page.goto("about:blank")
-            page.goto(f"{PAGE.as_uri()}#{PICTURE}&play=1")
+            page.goto(f"{PAGE.as_uri()}#{PICTURE}")
+            page.click("#end")
             page.wait_for_function("scbLab.finished", timeout=120_000)
             page.wait_for_timeout(500)
-            page.evaluate("document.querySelector('header nav').remove()")
-            page.screenshot(path=asked.picture, clip={"x": 0, "y": 0, "width": 1440, "height": 925}, full_page=True)
+            page.screenshot(path=asked.picture, clip={"x": 0, "y": 0, "width": 1440, "height": 800}, full_page=True)
         opened.close()
 
 

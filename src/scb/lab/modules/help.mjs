@@ -1,6 +1,7 @@
 // What things are, in the paper's words and ours: shown on hover and on focus.
 export const HELP = {
-  sample: "One of the samples that the run is trained on, from the tokens to the loss. The weights and the prediction are those of the model as it stands, or as it stood at the step that the slider shows.",
+  sample:
+    "One of the samples that the run is trained on, from the tokens to the loss. The weights and the prediction are those of the model as it stands, or as it stood at the step that the slider shows.",
   attention:
     "Attention A beside the truth Q. One strip for each last token k: its column a^(k) says how much each of the T positions counts. Rings: the true weights q^(k), a “sparse probability vector determined by the last token”. Dots and stems: what has been learned there. The rest is drawn as a density: light from least to largest, dark its typical size.",
   matrices:

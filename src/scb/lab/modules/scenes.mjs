@@ -65,7 +65,7 @@ export const SCENES = [
   },
   {
     id: "projector",
-    title: "A leaky projector",
+    title: "The leak",
     lead: "Same task, same samples. One projection lets noise in, and the run goes wrong.",
     hash: "task.T=2000&run=resolveSign:0;steps:400/1000/0;lam:0.0001;seed:3&run=projector:mu;resolveSign:0;steps:400/1000/0;lam:0.0001;seed:3&speed=150",
     panels: ["plane:half", "delta_V:half"],
@@ -101,14 +101,14 @@ export const SCENES = [
   },
   {
     id: "softmax",
-    title: "Softmax attention",
+    title: "Softmax",
     lead: "Real transformers use softmax. It finds the same positions, and it never goes negative.",
     hash: "task.T=200&run=batchSize:256;steps:400/1600/0;lam:0.0001&run=recipe:softmax;batchSize:256;steps:400/1600/0;lam:0.0001&view=1&speed=150",
-    panels: ["attention", "dist_A"],
+    panels: ["attention", "dist_A", "loss:full"],
     fields: ["task.T"],
     text: [
       "Two models, the same task, 256 samples per step. Linear attention (blue) learns the weights themselves, which may have any sign. Softmax attention (orange) learns scores and turns them into weights that are positive and sum to 1. Both wait, both take off, and both find the true positions. Softmax has no mirror image: its weights cannot turn negative.",
-      "Softmax does not come as close to Q: a little weight stays on wrong positions. V makes up for it, and the losses end up almost equal, so here a distance to Q alone would mislead. Compare the losses under “More pictures”.",
+      "Softmax does not come as close to Q: a little weight stays on wrong positions. V makes up for it, and the losses end up almost equal, so here a distance to Q alone would mislead.",
     ],
   },
   {
@@ -127,7 +127,7 @@ export const SCENES = [
     id: "text",
     title: "Your own text",
     lead: "Paste a text and see which earlier symbols predict the next one.",
-    hash: `task.T=18&run=projector:mu;eta:0.02/0.02/0.005;steps:400/1600/0;batchSize:256;lam:0.001&unit=lines&data=${KALEVALA}`,
+    hash: `task.T=18&run=projector:mu;eta:0.02/0.02/0.005;steps:400/1600/0;batchSize:256;lam:0.001&speed=150&unit=lines&data=${KALEVALA}`,
     panels: ["attention", "matrices", "lags:full"],
     fields: ["own"],
     text: [
@@ -141,4 +141,14 @@ export const SCENES = [
 export function sceneHash(scene) {
   const play = scene.hash.includes("play=") ? "" : "play=1";
   return [scene.hash, `scene=${scene.id}`, play].filter(Boolean).join("&");
+}
+
+/** What an address means: nothing at all begins the lecture, and a scene's name without a task of its own stands for its whole link. */
+export function meantBy(hash) {
+  const parts = hash.replace("#", "").split("&").filter(Boolean);
+  const own = parts.filter((part) => !/^(scene|play|embed|theme|speed)=/.test(part));
+  const name = parts.find((part) => part.startsWith("scene="))?.slice(6);
+  if (own.length || (parts.length && name === undefined)) return hash;
+  const scene = SCENES.find(({ id }) => id === (name ?? SCENES[0].id));
+  return scene ? [sceneHash(scene), ...parts].join("&") : hash;
 }

@@ -1,7 +1,7 @@
 // What is said: the list of scenes, the text of the one that is shown, and the announcements of a run.
 import { element } from "./fields.mjs";
 import { latest } from "./player.mjs";
-import { LINES, runName } from "./runs.mjs";
+import { runName, swatch } from "./runs.mjs";
 import { SCENES } from "./scenes.mjs";
 import { notice } from "./tips.mjs";
 
@@ -30,14 +30,15 @@ export function tell(state, goTo) {
   const step = (to, id, words) => (SCENES[to] ? [element("button", { id, onclick: () => goTo(SCENES[to]) }, words)] : []);
   const back = step(at - 1, "last-scene", "← Back");
   const onward = step(at + 1, "next-scene", `Next: ${SCENES[at + 1]?.title} →`);
-  $("text").replaceChildren(...scene.text.map((words) => element("p", {}, words)), element("div", { class: "row" }, ...back, ...onward));
+  $("text").replaceChildren(
+    ...scene.text.map((words) => element("p", {}, words)),
+    element("div", { class: "row" }, ...back, ...onward),
+  );
 }
 
 /** Which line is which run, where there are several. */
 export function writeLegend({ state }) {
-  const entries = state.runs.map((_, i) =>
-    element("span", {}, element("span", { class: "swatch", style: `border-top: 3px ${LINES[i]} var(--run${i})` }), runName(state, i)),
-  );
+  const entries = state.runs.map((_, i) => element("span", {}, swatch(i), runName(state, i)));
   $("legend").replaceChildren(...(entries.length > 1 ? entries : []));
 }
 
@@ -53,7 +54,10 @@ export function announce({ state, runs }, flip) {
   const said = $("notice").dataset.kind === "mirror";
   if (mirrored && !said) {
     const button = element("button", { id: "flip", onclick: flip }, "Flip it");
-    notice("This is the mirror image: α_V and α_A are both negative. It computes almost the same function; noise chose it.", button);
+    notice(
+      "This is the mirror image: α_V and α_A are both negative. It computes almost the same function; noise chose it.",
+      button,
+    );
   }
   if (!mirrored && said) notice(null);
 }
