@@ -122,9 +122,7 @@ class Partition:
                 done += chunk.n
 
     def head(self) -> Block:
-        """The first samples, up to ``start_tokens`` tokens, on one array; that of the block if
-        there is only one.
-        """
+        """The first samples, up to ``start_tokens`` tokens, on one array."""
         blocks: list[Block] = []
         ends = [0]
         for block in self.blocks:
