@@ -137,7 +137,12 @@ function resetRun({ change }) {
 }
 
 function transferFields(state, transfer) {
-  const attributes = { id: "transfer", disabled: Boolean(state.data), onclick: transfer, "data-help": "transfer" };
+  const attributes = {
+    id: "transfer",
+    disabled: Boolean(state.data) || state.task.heads > 1,
+    onclick: transfer,
+    "data-help": "transfer",
+  };
   return group("Transfer", row(element("button", attributes, "Keep V, draw a new Q, go on")));
 }
 

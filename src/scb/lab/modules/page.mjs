@@ -8,7 +8,7 @@ import { readStyle } from "./plots.mjs";
 import { SCENES, meantBy, sceneHash } from "./scenes.mjs";
 import { defaultState, formatState, packText, parseState, unpackText, useData } from "./state.mjs";
 import { announce, listScenes, sceneAt, tell, writeLegend } from "./story.mjs";
-import { listenForHelp, notice } from "./tips.mjs";
+import { listenForHelp, notice, say } from "./tips.mjs";
 import { download, drawPanels, layPanels, ready, statusLine } from "./view.mjs";
 
 const $ = (id) => document.getElementById(id);
@@ -124,6 +124,7 @@ const incoming = {
     message.runs.forEach((frame, i) => absorb(page.runs[i], frame));
     record(page.tape, message.step, message.runs);
     page.playing = message.playing;
+    if (message.finished && !page.over && ready(page)) say(statusLine({ ...page, over: true }));
     page.over = message.finished;
     page.state.step = message.step;
     if (!page.playing) {
