@@ -191,7 +191,8 @@ def _finish(search: Selection, data: Data, settled: bool, shrink: float | None) 
         # Where a lag is not there, the background gets its weight, which has changed.
         rows, fit = _fit_to_all(search, data, held)
     mixture = search.mixture
-    P_errors, q_errors = standard_errors(rows, mixture, held)
+    never = data.label_distribution == 0
+    P_errors, q_errors = standard_errors(rows, mixture, held | never[:, None])
     evidence = PendingEvidence(search, rows, fit.loglik)
     smaller = None
     if shrink is not None:
@@ -202,7 +203,7 @@ def _finish(search: Selection, data: Data, settled: bool, shrink: float | None) 
         evidence = replace(evidence, loglik=point.loglik, shrinkage=shrinkage)
     counts = label_counts(rows, mixture)
     sizes = np.array([s.size for s in search.support])
-    distributions = (counts > 0).sum() + (sizes == 0).any()
+    distributions = (counts > 0).sum() + (sizes[data.counts > 0] == 0).any()
     weights = ((mixture.q > 0).sum(axis=1) - 1).sum()
     return Estimate(
         P=mixture.P,
@@ -218,7 +219,7 @@ def _finish(search: Selection, data: Data, settled: bool, shrink: float | None) 
         loglik=fit.loglik,
         gap=fit.gap,
         path=fit.path,
-        parameters=int((mixture.N - 1) * distributions + weights - held.sum()),
+        parameters=int((data.labels - 1) * distributions + weights - held[~never].sum()),
         settled=settled,
         evidence=evidence,
         background_limit=_limit(rows, mixture, crossed),
