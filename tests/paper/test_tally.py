@@ -27,7 +27,7 @@ def judged():
 
 def test_one_line_for_the_paper_and_one_for_us(judged):
     paper = "The paper's 4 claims: 1 holds as printed, 1 cannot be decided, 2 do not hold"
-    assert tally(judged) == [paper, "Our own 1 claim: 1 holds as printed"]
+    assert tally(judged) == [paper, "Our own 1 claim: 1 holds as stated"]
     assert tally(judged[:1]) == ["The paper's 1 claim: 1 holds as printed"]
     assert tally([]) == []
 
@@ -37,7 +37,7 @@ def test_the_first_screen_of_the_report_counts_them_apart(judged, tmp_path):
     page = (tmp_path / "report.html").read_text().partition("<section")[0]
     assert "The paper's 4 claims</h2>" in page
     assert re.findall(r"<b>(.) (\d)</b>", page) == [("✓", "1"), ("±", "0"), ("~", "0"), ("?", "1"), ("✗", "2")]
-    assert "Our own 1 claim: 1 holds as printed." in page
+    assert "Our own 1 claim: 1 holds as stated." in page
 
 
 def test_the_page_of_claims_begins_with_both(judged):
