@@ -1,0 +1,78 @@
+"""F33 and F34: several heads."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from scb.arrays import Array
+from scb.drawing import COLOURS, MARKERS, caption, look, panels
+from scb.jobs.table import Table, pick, replicates, values, where
+from scb.paper.claims.heads import READABLE
+from scb.paper.figures.bars import quartile_bars, share_bars
+
+READ = {
+    "as trained": ("random", "overlap"),
+    "with ℓ₁": ("sparse", "overlap"),
+    "rotated": ("random", "rotated"),
+    "spare head, rotated": ("spare", "rotated"),
+}
+"""A label → the start of the runs, and the column with the overlap of the worst head."""
+
+
+def several_heads(heads: Table) -> Figure:
+    """F33: measured against predicted steps; the loss of equal heads; overlaps with the truth."""
+    figure, (left, middle, right) = panels(3, "F33  Several heads", height=3.6)
+    random = pick(heads, start="random")
+    for i, number in enumerate(values(random, "number")):
+        rows = pick(random, number=number)
+        style = {"color": COLOURS[i], "marker": MARKERS[i], "linestyle": "none", "markersize": 3}
+        left.plot(rows["predicted"], rows["measured"], label=f"σ$_{number}$", **style)
+    ends = [random["predicted"].min(), random["predicted"].max()]
+    left.plot(ends, ends, color="0.5", linewidth=0.8)
+    left.set(xscale="log", yscale="log", xlabel="predicted", ylabel="measured")
+    left.set_title("steps to half of a singular value")
+    for i, start in enumerate(("random", "equal")):
+        losses = pick(heads, start=start, number=1)["above_one_head"]
+        _shares(middle, losses, i, f"{start} starts")
+    middle.set(xlabel="loss above that of the best single head", title="where training ends")
+    for i, (label, (start, column)) in enumerate(READ.items()):
+        off = 1 - pick(heads, start=start, number=1)[column]
+        _shares(right, np.maximum(off, 1e-8), i, label)
+    right.axvline(1 - READABLE, color="0.6", linewidth=0.8, linestyle=":")
+    right.set(xscale="log", xlabel="1 − overlap of the worst head", title="which heads come out")
+    for ax in (left, middle, right):
+        ax.legend(fontsize=7)
+    sizes = " and ".join(map(str, values(heads, "N")))
+    caption(
+        figure,
+        f"N = {sizes}, T = {heads['T'][0]}, sparsity 2, two and three heads, two ensembles, "
+        f"{replicates(heads)} random tasks each; training without noise",
+    )
+    return figure
+
+
+def _shares(ax: Axes, found: Array, number: int, label: str) -> None:
+    """The share of tasks that have at most each value."""
+    shares = (np.arange(found.size) + 1) / found.size
+    ax.step(np.sort(found), shares, where="post", label=label, **look(number))
+    ax.set_ylabel("share of tasks")
+
+
+def samples_of_heads(table: Table) -> Figure:
+    """F34: samples of training against the number of heads, and what recover makes of fewer."""
+    figure, (left, right) = panels(2, "F34  Samples against the number of heads", height=3.4)
+    quartile_bars(left, pick(table, fraction=1.0), "heads", "n", 0, "training")
+    left.set(ylim=(0, None), xlabel="heads", ylabel="samples", xticks=values(table, "heads"))
+    left.set_title("samples that training takes")
+    fewer = where(table, table["fraction"] < 1)
+    for i, number in enumerate(values(table, "heads")):
+        share_bars(right, pick(fewer, heads=number), "fraction", "right", i, f"H = {number}")
+    right.set(xscale="log", ylim=(0, 1.03), xlabel="share of the samples of training")
+    right.set_title("recover: all heads within 0.1")
+    right.legend(fontsize=7, loc="lower right")
+    caption(
+        figure,
+        f"N = {table['N'][0]}, T = {table['T'][0]}, sparsity 2, {replicates(table)} random tasks "
+        "per point; first: medians and quartiles",
+    )
+    return figure
