@@ -296,4 +296,21 @@ FIGURES = {
         see="The smallest number of samples of each stage, as in F15, around T = 1,600, where the "
         "sign decides how many samples Stage 1 needs.",
     ),
+    "F33": PaperFigure(
+        title="Several heads",
+        paper="Appendix A, the first limitation (no figure there)",
+        needs=("heads",),
+        drawn_by="heads:several_heads",
+        see="Heads learn the singular values of the task one after another, at times that can be "
+        "predicted. Heads that start alike stop at the best function of one head. The heads that "
+        "come out are mixtures of the true ones, until ℓ₁ or a rotation turns them.",
+    ),
+    "F34": PaperFigure(
+        title="Samples against the number of heads",
+        paper="Appendix A, the first limitation (no figure there)",
+        needs=("head samples",),
+        drawn_by="heads:samples_of_heads",
+        see="The samples that training takes for one to four heads, and how often all heads are "
+        "right when recover gets a part of them.",
+    ),
 }
