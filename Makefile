@@ -107,4 +107,4 @@ lock: venv  ## renew the lock files from pyproject.toml (asks for uv)
 	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group release -c requirements.lock -o requirements-release.lock
 
 clean:
-	rm -rf .venv .venv-torch .venv-scoreboard benchmarks/scoreboard/data .release dist results docs/_build docs/learn docs/reference/api docs/reference/api.md docs/reference/cli.md docs/paper/figures
+	rm -rf .venv .venv-torch .venv-scoreboard benchmarks/scoreboard/data .release dist results docs/_build docs/learn docs/reference/api docs/reference/api.md docs/reference/cli.md

@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from study import DOCS, Case, Row, complete, fill, group, read, table_of
+from study import DOCS, Case, Row, complete, fill, group, read, table_of, wilson
 
 KEPT = Path(__file__).with_suffix("")
 TRANSITIONS = ("shared", "per_lag")
 SIZES = ((4, 50_000), (20, 60_000), (100, 150_000), (200, 200_000))  # symbols and tokens
+NOISE = (2, 4, 20, 61, 100, 200, 500)  # symbols
 
 # --------------------------------------------------------------------------------------------------------- the data
 
@@ -94,11 +95,15 @@ def letters(n: int) -> list[str]:
 
 
 def noise(case: Case) -> Row:
-    """iid symbols: how many lags are found, and whether the fit says that it converged."""
+    """iid symbols, equally frequent or as in Zipf's distribution: how many lags are found, by default or with the background
+    "labels", and whether the fit says that it converged.
+    """
     from scb import SparseContextualBigram
 
-    x = np.random.default_rng(case["seed"]).integers(case["N"], size=20_000)
-    model = SparseContextualBigram(10, transition=case["transition"], context=case["context"], background="labels").fit(x)
+    weights = 1 / np.arange(1, case["N"] + 1) ** float(case["Zipf"])
+    x = np.random.default_rng([FRESH, case["seed"], case["N"]]).choice(case["N"], size=20_000, p=weights / weights.sum())
+    options = {} if case["context"] == "auto" else {"context": case["context"], "background": "labels"}
+    model = SparseContextualBigram(10, transition=case["transition"], **options).fit(x)
     return {"lags": int(model.lags_["lag"].size), "converged": model.converged_}
 
 
@@ -195,10 +200,13 @@ def cases(section: str, seeds: int) -> list[Case]:
     for seed in range(seeds):
         if section == "incomplete":
             found += [{"family": family, "seed": seed} for family in FAMILIES]
+        if section == "noise":
+            by_default = {"context": "auto", "transition": "auto", "seed": seed}
+            found += [{"N": N, "Zipf": zipf} | by_default for N in NOISE for zipf in (False, True)]
         for transition in TRANSITIONS:
             some: list[Case] = []
             if section == "noise":
-                some = [{"N": N, "context": context} for N in (2, 4, 20, 61, 100, 200, 500) for context in (True, False)]
+                some = [{"N": N, "Zipf": False, "context": context} for N in NOISE for context in (True, False)]
             elif section == "symbols":
                 sizes = SIZES[:2] if transition == "per_lag" else SIZES
                 some = [{"N": N, "n": n, "rare": N > 4} for N, n in sizes]
@@ -213,10 +221,11 @@ def cases(section: str, seeds: int) -> list[Case]:
 def noise_table(rows: list[tuple[Case, Row]]) -> list[str]:
     """In how many fits a lag is found."""
     lines = []
-    for (N, transition, context), some in group(rows, "N", "transition", "context").items():
+    for (N, zipf, transition, context), some in group(rows, "N", "Zipf", "transition", "context").items():
         wrong = [row for row in some if row["lags"]]
-        lines.append([N, transition, context, len(some), len(wrong), sum(row["converged"] for row in wrong)])
-    return table_of("symbols|transition|context|fits|some lag is found|of these, converged", lines)
+        kind = [N, "as in Zipf's distribution" if zipf else "equal", transition, context]
+        lines.append([*kind, len(some), len(wrong), wilson(len(wrong), len(some)), sum(row["converged"] for row in wrong)])
+    return table_of("symbols|frequencies|transition|context|fits|some lag is found|95 % interval|of these, converged", lines)
 
 
 def symbols_table(rows: list[tuple[Case, Row]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The three findings of the site's first page as small pictures, from results on disk.
+"""Findings of the site's first page and of its story as small pictures, from results on disk.
 
     python benchmarks/landing.py
 
@@ -7,15 +7,15 @@ its text.
 """
 
 import math
-from collections import Counter
 from collections.abc import Callable
 
 from pages import rows, shipped
-from study import DOCS, read
+from study import DOCS
 
 from scb.files import write_atomically
 from scb.jobs.table import Table, pick
 from scb.paper.tuned import best_setting, median
+from scb.theory.dynamics import population_recursion
 
 WIDTH = 340
 HEIGHT = 186
@@ -54,33 +54,22 @@ def line(x0: float, y0: float, x1: float, y1: float, more: str = ' class="axis"'
 
 
 def mirror() -> str:
-    """Where the runs of the algorithm as printed end: a dot for each, by its signal."""
-    signals = [
-        row["alpha_A"] for case, row in read(DOCS.parent / "benchmarks/algorithm/paper.jsonl") if case["recipe"] == "literal"
-    ]
-    wrong = sum(signal < 0 for signal in signals)
-    base = 140
-    middle = WIDTH / 2
-    step = 15.4
-    stacks: Counter[int] = Counter()
-    dots = []
-    for signal in signals:
-        place = math.floor(10 * signal)
-        colour = ORANGE if signal < 0 else BLUE
-        dots.append(circle(middle + (place + 0.5) * step, base - 9 - 11.5 * stacks[place], 5, colour))
-        stacks[place] += 1
+    """Runs of the algorithm as printed at the paper's size, a dot for each: which side Stage 1 took."""
+    signs = pick(shipped("wrong signs"), T=5000, projector="euclidean")["right"].tolist()
+    wrong = signs.count(False)
+    across = 20
+    colours = [ORANGE] * wrong + [BLUE] * (len(signs) - wrong)
+    dots = [circle(24 + 15.4 * (i % across), 34 + 11.5 * (i // across), 5, colour) for i, colour in enumerate(colours)]
+    below = 46 + 11.5 * (len(signs) // across)
     parts = [
-        line(8, base, WIDTH - 8, base),
-        line(middle, base + 5, middle, 30),
+        text(8, 16, f"{len(signs)} runs, each on a task of its own", LEFT),
         *dots,
-        text(8, 16, f"overlap with the truth, {len(signals)} runs", LEFT),
-        text(8, base + 22, "−1", ' style="text-anchor:start"'),
-        text(middle, base + 22, "0"),
-        text(WIDTH - 8, base + 22, "1", ' style="text-anchor:end"'),
-        text(middle - 82, base + 42, f"{wrong} towards the mirror", SMALL),
-        text(middle + 82, base + 42, f"{len(signals) - wrong} towards the truth", SMALL),
+        circle(24, below + 7, 5, ORANGE),
+        text(34, below + 12, f"{wrong} to the mirror", LEFT),
+        circle(184, below + 7, 5, BLUE),
+        text(194, below + 12, f"{len(signs) - wrong} to the truth", LEFT),
     ]
-    alt = f"{len(signals)} runs as dots: {wrong} end on the side of the mirror image, the others on the side of the truth."
+    alt = f"{len(signs)} runs as dots: {wrong} headed for the mirror image, the others for the truth."
     return svg(alt, parts)
 
 
@@ -113,39 +102,114 @@ def metre() -> str:
     return svg(f"Influence of earlier syllables in Paradise Lost, by distance: only {lags} syllables back stands out.", parts)
 
 
+def chart(
+    above: str,
+    below: str,
+    alt: str,
+    ticks: dict[float, str],
+    lines: dict[str, tuple[str, dict[float, float]]],
+    shown: list[float],
+    height: Callable[[float], float] = math.log10,
+) -> str:
+    """Lines over a logarithmic axis: name → (colour, x → y); ``shown`` are the labels of the axis."""
+    left, right, base, top = 66, 230, 140, 36
+    wide = sorted({math.log(x) for _, points in lines.values() for x in points})
+    low, high = height(min(ticks)), height(max(ticks))
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        across = (math.log(x) - wide[0]) / (wide[-1] - wide[0])
+        return left + (right - left) * across, base - (base - top) * (height(y) - low) / (high - low)
+
+    parts = [text(8, 16, above, LEFT), line(left, base, right, base), line(left, base, left, top - 6)]
+    parts += [text(left - 6, at(shown[0], y)[1] + 4, words, ' class="small" style="text-anchor:end"') for y, words in ticks.items()]
+    for name, (colour, points) in lines.items():
+        places = [at(x, y) for x, y in points.items()]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="3"/>')
+        parts += [circle(x, y, 4, colour) for x, y in places]
+        parts.append(text(right + 10, places[-1][1] + 5, name, ' style="text-anchor:start"'))
+    parts += [text(at(x, max(ticks))[0], base + 22, f"{x:,}") for x in shown]
+    parts.append(text((left + right) / 2, base + 42, below, SMALL))
+    return svg(alt, parts)
+
+
 def price() -> str:
     """Samples until a tenth of the excess loss is left, against the length of the context."""
     transformers = pick(shipped("transformers"), study="scaling", variant="standard", N=3)
-    others = pick(shipped("transformer rivals"), N=3)
-    lines = {
-        "transformer": (transformers, "rate", "square_10", ORANGE),
-        "Algorithm 1": (pick(others, rival="Algorithm 1, mu"), "setting", "samples_10", BLUE),
-    }
+    others = pick(shipped("transformer rivals"), N=3, rival="Algorithm 1, mu")
     lengths = sorted(set(transformers["T"].tolist()))
-    left = 66
-    right = 230
-    base = 140
-    top = 36
+    lines = {
+        "transformer": (ORANGE, {T: _needed(pick(transformers, T=T), "rate", "square_10") for T in lengths}),
+        "Algorithm 1": (BLUE, {T: _needed(pick(others, T=T), "setting", "samples_10") for T in lengths}),
+    }
+    return chart(
+        "samples needed (log scale)",
+        "positions to choose from",
+        "Samples needed, against the number of earlier positions: a transformer needs far more than Algorithm 1, and ever more.",
+        {1e3: "1,000", 1e4: "10,000", 1e5: "100,000", 1e6: "1 million", 3e6: ""},
+        lines,
+        [lengths[0], 512, lengths[-1]],
+    )
 
-    def x(length: float) -> float:
-        return left + (right - left) * math.log(length / lengths[0]) / math.log(lengths[-1] / lengths[0])
 
-    def y(samples: float) -> float:
-        return base - (base - top) * math.log10(samples / 1000) / 3.5
+def leak() -> str:
+    """How often Stage 1 takes the wrong sign, against the length of the context, with either projector."""
+    signs = shipped("wrong signs")
+    lengths = sorted(set(signs["T"].tolist()))
 
-    parts = [text(8, 16, "samples needed (log scale)", LEFT), line(left, base, right, base), line(left, base, left, top - 6)]
-    for power, words in ((3, "1,000"), (4, "10,000"), (5, "100,000"), (6, "1 million")):
-        parts.append(text(left - 6, y(10**power) + 4, words, ' class="small" style="text-anchor:end"'))
-    for name, (table, setting, column, colour) in lines.items():
-        points = [(x(T), y(_needed(pick(table, T=T), setting, column))) for T in lengths]
-        path = " ".join(f"{px:.1f},{py:.1f}" for px, py in points)
+    def wrong(projector: str) -> dict[float, float]:
+        return {T: 1 - float(pick(signs, T=T, projector=projector)["right"].mean()) for T in lengths}
+
+    return chart(
+        "runs that head for the mirror image",
+        "positions to choose from (T)",
+        "Share of runs that head for the mirror image, against T: it grows towards one half with the paper's projector, "
+        "and stays small with the μ-projector.",
+        {0: "0 %", 0.25: "25 %", 0.5: "50 %"},
+        {"the paper's": (ORANGE, wrong("euclidean")), "μ-projector": (BLUE, wrong("mu"))},
+        [lengths[0], lengths[1], lengths[-1]],
+        height=float,
+    )
+
+
+def wait() -> str:
+    """The attention's signal against time, without noise, for four lengths of the context."""
+    left, right, base, top, eta, steps, every = 34, 330, 140, 44, 0.01, 1300, 10
+    parts = [
+        text(8, 16, "how far the attention has come, for T =", LEFT),
+        line(left, base, right, base),
+        line(left, base, left, top),
+    ]
+    parts += [text(left - 6, y + 4, words, ' class="small" style="text-anchor:end"') for y, words in ((base, "0"), (top, "1"))]
+    for T, colour in ((50, BLUE), (500, "#009e73"), (5000, ORANGE), (50_000, "#cc79a7")):
+        signal = population_recursion(0.5, 0.5, T, 2 * eta, 2 * eta, steps)[::every, 1]
+        places = [(left + (right - left) * i * every / steps, base - (base - top) * value) for i, value in enumerate(signal)]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="3"/>')
-        parts += [circle(px, py, 4, colour) for px, py in points]
-        parts.append(text(right + 10, points[-1][1] + 5, name, ' style="text-anchor:start"'))
-    parts += [text(x(T), base + 22, f"{T:,}") for T in (lengths[0], 512, lengths[-1])]
-    parts.append(text((left + right) / 2, base + 42, "positions to choose from", SMALL))
-    alt = "Samples needed, against the number of earlier positions: a transformer needs far more than Algorithm 1, and ever more."
+        grown = next(x for x, y in places if y < base - 0.8 * (base - top))
+        parts.append(text(grown, top - 8, f"{T:,}"))
+    parts += [text(left + (right - left) * step / steps, base + 22, f"{step:,}") for step in (0, 400, 800, 1200)]
+    parts.append(text((left + right) / 2, base + 42, "training step", SMALL))
+    alt = "Progress of the attention against the step, for four lengths T: flat, then steep, later by as much for each tenfold T."
     return svg(alt, parts)
+
+
+def shrink() -> str:
+    """Samples of Stage 2 until the attention is near Q as it stands, without ℓ₁ and with it."""
+    least = shipped("stage two")
+    lengths = sorted(set(least["T"].tolist()))
+
+    def needed(multiple: float) -> dict[float, float]:
+        return {T: median(pick(least, T=T, multiple=multiple)["samples"]) for T in lengths}
+
+    return chart(
+        "samples of Stage 2 (log scale)",
+        "positions to choose from (T)",
+        "Samples of Stage 2 against T: in proportion to T without the ℓ₁ step, nearly constant with it.",
+        {1e4: "10,000", 1e5: "100,000", 1e6: "1 million"},
+        {"without ℓ₁": (ORANGE, needed(0.0)), "with ℓ₁": (BLUE, needed(1.0))},
+        [lengths[0], 1000, lengths[-1]],
+    )
 
 
 def _needed(table: Table, setting: str, column: str) -> float:
@@ -153,7 +217,14 @@ def _needed(table: Table, setting: str, column: str) -> float:
     return median(best_setting(table, setting)[column])
 
 
-FINDINGS: dict[str, Callable[[], str]] = {"mirror": mirror, "metre": metre, "price": price}
+FINDINGS: dict[str, Callable[[], str]] = {
+    "mirror": mirror,
+    "metre": metre,
+    "price": price,
+    "wait": wait,
+    "leak": leak,
+    "shrink": shrink,
+}
 
 
 if __name__ == "__main__":

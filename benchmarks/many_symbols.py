@@ -1,23 +1,18 @@
-"""The price of a matrix and the evidence for a lag, tried out: many symbols, noise, and fits whose
-evidence is compared with fits without the lag.
+"""Many symbols, and evidence that adds up: which lags are found where most symbols are a permutation of an earlier one, and what
+the nats of all lags add up to, beside what the model gains and what long fits without a lag lose.
 
-    python benchmarks/many_symbols.py noise --seeds 100 --out rows/
-    python benchmarks/many_symbols.py family evidence --out rows/
-    python benchmarks/many_symbols.py --table rows/
+    python benchmarks/many_symbols.py [family evidence] [--jobs 2] [--tables]
 
-Rows are appended to ``rows.jsonl`` as they come; what is not done after ``--seconds`` is left out.
+Results are kept in benchmarks/many_symbols/; what is there is not computed again. The tables go to docs/explanation/estimator.md.
 """
 
-import argparse
-import json
 import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from study import Case, Row, Section, main, rounded, table_of
 
 import scb
 from scb.mixture.em import maximise
@@ -26,9 +21,8 @@ from scb.mixture.fit import fit_mixture
 from scb.mixture.newton import Point
 from scb.sequences.coding import windows_of_codes
 
+KEPT = Path(__file__).with_suffix("")
 LAGS = (2, 4, 7, 11)
-# Symbols → labels, of noise
-SIZES = {2: 2000, 4: 2000, 10: 3000, 30: 3000, 100: 5000, 300: 6000, 500: 6000}
 
 
 def permuted(N: int, n: int, seed: int, per_symbol: int) -> tuple[np.ndarray, list[set[int]]]:
@@ -46,17 +40,6 @@ def permuted(N: int, n: int, seed: int, per_symbol: int) -> tuple[np.ndarray, li
         if copied[t]:
             x[t] = permutation[x[t - chosen[x[t - 1], which[t]]]]
     return x[start:], [set(lags.tolist()) for lags in chosen]
-
-
-def noise(kind: str, N: int, n: int, seed: int) -> np.ndarray:
-    """Independent symbols."""
-    rng = np.random.default_rng([N, seed])
-    weights = {
-        "uniform": np.ones(N),
-        "Zipf": 1 / np.arange(1, N + 1),
-        "Dirichlet": rng.dirichlet(np.full(N, 0.5)) + 1e-9,
-    }[kind]
-    return rng.choice(N, size=n, p=weights / weights.sum())
 
 
 def genome(seed: int, n: int = 154_000) -> list[np.ndarray]:
@@ -101,13 +84,6 @@ def panel(seed: int, N: int = 6) -> list[np.ndarray]:
 
 
 # --------------------------------------------------------------------------------------- the parts
-
-
-def noise_row(kind: str, N: int, transition: Any, seed: int) -> dict[str, Any]:
-    """How many lags are found where there are none."""
-    x = noise(kind, N, SIZES[N], seed)
-    model = scb.SparseContextualBigram(8, transition=transition).fit(x)
-    return {"lags": int(model.attention_.nnz), "converged": bool(model.converged_)}
 
 
 def family_row(N: int, n: int, per_symbol: int, lags: Any, transition: Any, seed: int) -> dict[str, Any]:
@@ -166,113 +142,73 @@ def refitted(pending: PendingEvidence, slot: tuple[int, int]) -> float:
     return point.loglik
 
 
-PARTS = {"noise": noise_row, "family": family_row, "evidence": evidence_row}
-
-
-def cases(part: str, seeds: int) -> list[dict[str, Any]]:
-    """What there is to do, the longest first."""
-    kinds = ("shared", "per_lag")
-    if part == "family":
-        sizes = ((500, 100_000, "shared"), (300, 50_000, "auto"))
-        return [
-            {"N": N, "n": n, "per_symbol": s, "lags": lags, "transition": kind, "seed": seed}
-            for N, n, kind in sizes
-            for s in (1, 2)
-            for lags in ("auto", 2)
-            for seed in range(max(1, seeds // 100))
-        ]
-    if part == "evidence":
-        return [
-            {"data": data, "transition": kind, "context": context, "seed": seed}
-            for data in ("genome", "letters", "panel")
-            for kind in kinds
-            for context in (True, False)
-            for seed in range(2 if data != "genome" else 1)
-        ]
-    return [
-        {"kind": kind, "N": N, "transition": transition, "seed": seed}
-        for N in sorted(SIZES)
-        for seed in range(seeds)
-        for kind in ("uniform", "Zipf", "Dirichlet")[: 3 if N <= 100 else 2]
-        for transition in kinds
-    ]
-
-
-def run(part: str, case: dict[str, Any]) -> dict[str, Any]:
-    """One row."""
+def family(case: Case) -> Row:
+    """A row of the table of many symbols."""
     warnings.simplefilter("ignore")
     begin = time.perf_counter()
-    row = PARTS[part](**case)
-    return {"part": part, **case, **row, "seconds": time.perf_counter() - begin}
+    row = family_row(**case)
+    return row | rounded(bits=row["bits"], seconds=time.perf_counter() - begin)
 
 
-def table(rows: list[dict[str, Any]]) -> list[str]:
-    """One line for each group of rows."""
+def evidence(case: Case) -> Row:
+    """A row of the table of evidence."""
+    warnings.simplefilter("ignore")
+    row = evidence_row(**case)
+    return row | rounded(**{name: row[name] for name in ("nats", "gain", "apart", "evidence_s")})
+
+
+def family_table(rows: list[tuple[Case, Row]]) -> list[str]:
+    """Fits that choose the number of lags, beside those that were asked for two after each symbol."""
+    asked = {_but(case, "lags"): row for case, row in rows if case["lags"] == 2}
     lines = []
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in rows:
-        names = {
-            "noise": ("kind", "N", "transition"),
-            "family": ("N", "n", "per_symbol", "transition", "lags_asked"),
-            "evidence": ("data", "transition", "context", "seed"),
-        }[row["part"]]
-        groups.setdefault((row["part"], *(row.get(name) for name in names)), []).append(row)
-    for key, group in sorted(groups.items(), key=str):
-        seconds = np.mean([row["seconds"] for row in group])
-        line = f"{' '.join(map(str, key))}: n = {len(group)}, {seconds:.1f} s each"
-        if key[0] == "noise":
-            line += f", {sum(row['lags'] for row in group)} lags in all,"
-            line += f" {sum(row['lags'] > 0 for row in group)} fits with lags"
-        else:
-            skipped = {"part", "seconds", *key}
-            for name in group[0]:
-                value = group[0][name]
-                if name not in skipped and isinstance(value, int | float):
-                    line += f", {name} {np.mean([row[name] for row in group]):.6g}"
-        lines.append(line)
-    return lines
+    for case, row in sorted(rows, key=lambda one: str(sorted(one[0].items()))):
+        if case["lags"] == "auto" and (other := asked.get(_but(case, "lags"))):
+            found = f"{row['found']:,} of {row['true']:,}"
+            bits = [f"{row['bits']:.4f}", f"{other['bits']:.4f}", f"{row['bits'] - other['bits']:+.4f}"]
+            lines.append([case["N"], f"{case['n']:,}", case["per_symbol"], found, row["false"], *bits, f"{row['seconds']:.0f}"])
+    return table_of("symbols|tokens|lags after each|found|others|bits|bits with lags=2|more|seconds", lines)
 
 
-def main() -> None:
-    """The command."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*")
-    parser.add_argument("--seeds", type=int, default=100)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=3600.0)
-    parser.add_argument("--largest", type=int, default=500, help="the most symbols of noise")
-    parser.add_argument("--smallest", type=int, default=2, help="the fewest symbols of noise")
-    parser.add_argument("--out", type=Path, default=Path("runs/many_symbols"))
-    parser.add_argument("--table", type=Path)
-    options = parser.parse_args()
-    if options.table:
-        text = (options.table / "rows.jsonl").read_text(encoding="utf-8")
-        print("\n".join(table([json.loads(line) for line in text.splitlines()])))
-        return
-    end = time.monotonic() + options.seconds
-    options.out.mkdir(parents=True, exist_ok=True)
-    work = [(part, case) for part in options.parts for case in cases(part, options.seeds)]
-    work = [(part, case) for part, case in work if part != "noise" or options.smallest <= case["N"] <= options.largest]
-    rows = []
-    with (
-        ProcessPoolExecutor(options.jobs) as pool,
-        (options.out / "rows.jsonl").open("a", encoding="utf-8") as file,
-    ):
-        pending = {pool.submit(run, *one): one for one in work}
-        try:
-            for future in as_completed(pending, timeout=max(end - time.monotonic(), 1)):
-                row = future.result()
-                if row["part"] == "family":
-                    row["lags_asked"] = row.pop("lags")
-                rows.append(row)
-                file.write(json.dumps(row) + "\n")
-                file.flush()
-        except (TimeoutError, BrokenProcessPool):
-            for process in (pool._processes or {}).values():
-                process.terminate()
-        print("\n".join(table(rows)))
-        pool.shutdown(wait=False, cancel_futures=True)
+def _but(case: Case, name: str) -> str:
+    return str(sorted((key, value) for key, value in case.items() if key != name))
 
+
+def evidence_table(rows: list[tuple[Case, Row]]) -> list[str]:
+    """What nats add up to, and how far they are from long fits without a lag."""
+    lines = []
+    for case, row in sorted(rows, key=lambda one: str(one[0])):
+        kind = [case["data"], case["transition"], case["context"], case["seed"]]
+        sums = [f"{row['gain']:,.0f}", f"{row['nats']:,.0f}", f"{row['nats'] / row['gain']:.3f}" if row["lags"] else ""]
+        lines.append([*kind, row["lags"], row["bounds"], *sums, f"{row['apart']:.1%}"])
+    return table_of(
+        "data|transition|context|seed|lags|of these, bounds|the model gains|nats add up to|ratio|furthest from a long fit", lines
+    )
+
+
+SECTIONS = {
+    "family": Section(
+        [
+            {"N": N, "n": n, "per_symbol": s, "lags": lags, "transition": "auto", "seed": 50 + seed}
+            for N, n, seeds in ((500, 100_000, 1), (300, 50_000, 2))
+            for s in (2, 1)
+            for lags in ("auto", 2)
+            for seed in range(seeds)
+        ],
+        family,
+        {"many-symbols": family_table},
+    ),
+    "evidence": Section(
+        [
+            {"data": data, "transition": kind, "context": context, "seed": 10 + seed}
+            for data in ("genome", "letters", "panel")
+            for kind in ("per_lag", "shared")
+            for context in (True, False)
+            for seed in range(1 if data == "genome" else 2)
+        ],
+        evidence,
+        {"evidence": evidence_table},
+    ),
+}
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, KEPT, "explanation/estimator.md", SECTIONS)

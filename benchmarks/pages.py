@@ -4,6 +4,7 @@
 
 A table stands on its page between ``<!-- table NAME -->`` and ``<!-- end -->``; tests/project/test_site_kept.py compares the two.
 docs/_ext/result_numbers.py explains single numbers; all of them are written, whatever tables are named.
+So are the scoreboard and the pages of figures (docs/_ext/paper_pages.py).
 """
 
 import json
@@ -28,6 +29,8 @@ from scb.paper.stage_one import power_laws
 from scb.theory.constants import attention_error
 
 sys.path.append(str(DOCS / "_ext"))
+import paper_pages
+
 import result_numbers
 from result_numbers import written
 
@@ -335,7 +338,7 @@ TABLES: dict[str, tuple[str, Callable[[], list[str]]]] = {
     "gpu-rates": ("explanation/gpu", gpu_rates),
     "gpu-plan": ("explanation/gpu", gpu_plan),
     **{name: ("paper/rates", block(*made)) for name, made in rates_page.BLOCKS.items()},
-    **{name: ("explanation/transformers", block(*made)) for name, made in transformers_page.BLOCKS.items()},
+    **{name: ("explanation/transformers-tables", block(*made)) for name, made in transformers_page.BLOCKS.items()},
 }
 """Name of a table → its page in docs, and the function that makes it."""
 
@@ -346,6 +349,7 @@ def page_of(name: str) -> Path:
 
 
 if __name__ == "__main__":
+    paper_pages.write_paper()
     for name in sys.argv[1:] or TABLES:
         fill(page_of(name), name, TABLES[name][1]())
     for page in sorted(DOCS.rglob("*.md")):

@@ -62,7 +62,7 @@ def kernel_time(task: Task, recipe: Recipe, seed: int, device: Any) -> tuple[flo
     seconds = 0.0
     tokens = 0
     while not run.finished:
-        run, request = asked(run, recipe, 1 << 30)
+        run, request = asked(run, recipe, 1 << 30, 1 << 30)
         begin = time.perf_counter()
         taken = engine.take(*request)
         seconds += time.perf_counter() - begin

@@ -1,4 +1,6 @@
-"""Check the built site as a reader would use it: links lead somewhere, no mark-up is left over, five questions are two clicks away.
+"""Check the built site as a reader would use it: links and old addresses lead somewhere, five questions are two clicks away.
+
+No mark-up is left over, and titles can be scanned.
 
     python docs/check_site.py docs/_build/html
 
@@ -8,6 +10,7 @@ Addresses outside of the site are not asked for: the check works offline.
 import re
 import sys
 from collections import deque
+from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -20,6 +23,7 @@ QUESTIONS = {  # picked before the pages were written → the page that answers,
     "How do I add a recipe?": ("howto/add-in-your-own-package.html", "scb.recipes"),
 }
 CLICKS = 2
+ADDRESSES = Path(__file__).with_name("addresses.txt").read_text().split()  # given out once: each must answer for good
 LEFT_OVER = re.compile(  # what nobody wrote to be read: mark-up, and names that a tuple gives to its fields
     r"\{[\w-]+\}`.{0,40}|\]\(\S+?\)|\*\*\w[^*]{0,40}\*\*|<!--.{0,20}|Alias for field number"
 )
@@ -38,6 +42,9 @@ class Page(HTMLParser):
         self.prose: list[str] = []
         self.code = 0  # how many elements with code it is inside of
         self.inside = False
+        self.moved = False
+        self.title = ""  # the text of its first heading
+        self.heading = False
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -45,6 +52,8 @@ class Page(HTMLParser):
         self.anchors.update(filter(None, (given.get("id"), given.get("name") if tag == "a" else None)))
         self.inside = self.inside or tag == "article"
         self.code += tag in CODE
+        self.heading = tag == "h1" and not self.title
+        self.moved = self.moved or given.get("http-equiv") == "refresh"
         for name in ("href", "src"):
             if given.get(name) and tag not in {"link", "script"}:
                 self.links.append(str(given[name]))
@@ -56,6 +65,7 @@ class Page(HTMLParser):
         self.code -= tag in CODE
 
     def handle_data(self, data: str) -> None:
+        self.title += data if self.heading else ""
         self.text.append(data)
         if self.inside and not self.code:
             self.prose.append(data)
@@ -99,7 +109,7 @@ def lab_apart(pages: dict[Path, Page], root: Path) -> list[str]:
     found = []
     for path, page in pages.items():
         wanted = "index.html" if path == root / "lab.html" else "lab.html"
-        if path.name != "404.html" and not any(link.partition("#")[0].endswith(wanted) for link in page.links):
+        if path.name != "404.html" and not page.moved and not any(link.partition("#")[0].endswith(wanted) for link in page.links):
             found.append(f"{path.relative_to(root)}: no link to {wanted}")
     return found
 
@@ -118,11 +128,17 @@ def clicks_from(start: Path, pages: dict[Path, Page], root: Path) -> dict[Path, 
     return away
 
 
-def problems(root: Path) -> list[str]:
-    """All that is wrong with a built site."""
+def problems(root: Path, addresses: Sequence[str] = ADDRESSES) -> list[str]:
+    """All that is wrong with a built site, and the addresses that no longer answer."""
     root = root.resolve()
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in sorted(root.rglob("*.html")) if "_static" not in path.parts}
     found = broken_links(pages, root) + left_over(pages, root) + lab_apart(pages, root)
+    found += [f"{name}: this address was given out, and no longer answers" for name in addresses if root / name not in pages]
+    found += [
+        f"{path.relative_to(root)}: its title begins as others do"
+        for path, page in pages.items()
+        if page.title.startswith("How do I")
+    ]
     away = clicks_from(root / "index.html", pages, root)
     for question, (name, words) in QUESTIONS.items():
         path = root / name

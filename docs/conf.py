@@ -84,7 +84,7 @@ html_last_updated_fmt = None  # the same sources make the same pages
 html_theme_options = {
     "logo": {"text": "scb"},
     "navbar_align": "left",
-    "navbar_center": ["navbar-nav", "lab-link"],
+    "navbar_center": ["lab-link", "navbar-nav"],
     "header_links_before_dropdown": 6,
     "show_toc_level": 2,
     "navigation_with_keys": False,
@@ -94,4 +94,4 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "story": []}  # neither has pages below it

@@ -40,9 +40,9 @@ OWN = (  # what one takes to write a source, a rule, a recipe, a sweep or a clai
             "replicates",
             "wilson",
             "concatenate",
-            "write_table",
         )
     ),
+    "scb.jobs.table_file.write_table",
     "scb.training.roundings.ThresholdProject",
     "scb.training.roundings.ThresholdNormalize",
     "scb.training.simulation.simulate",

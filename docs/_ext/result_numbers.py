@@ -21,6 +21,7 @@ how     a format of Python such as ,.0f or .2f; ``,`` unless given; .1p is 5.5·
 
 import json
 import re
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -188,6 +189,8 @@ def paper_facts() -> dict[str, np.ndarray]:
     jobs = sum(len(experiment.jobs()) for experiment in tables().values())
     ours = sum(claim.ours for claim in CLAIMS)
     facts = {"figures": len(FIGURES), "claims": len(CLAIMS), "ours": ours, "theirs": len(CLAIMS) - ours, "runs": jobs}
+    verdicts = Counter(("ours" if row.claim.ours else "theirs", row.outcome.verdict.name) for row in claims().values())
+    facts |= {f"{owner} {name}": count for (owner, name), count in verdicts.items()}
     return {name: np.array([value]) for name, value in facts.items()}
 
 

@@ -13,7 +13,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import scb
-from scb.jobs.table import read_table
+from scb.jobs.table_file import read_table
 from scb.paper.registry import FIGURES, claims_for, drawable
 from scb.paper.registry import tables as experiments
 

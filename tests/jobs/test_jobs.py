@@ -10,11 +10,13 @@ from numpy.testing import assert_array_equal
 
 from architecture import graph, modules
 from deadly import Deadly
+from scb.files import write_json
 from scb.jobs.job import seed_of
 from scb.jobs.pool import InProcess, run_jobs
 from scb.jobs.processes import processes
 from scb.jobs.store import FAILURE, Cache, JobFailed, Result
-from scb.jobs.table import at, concatenate, pick, quartiles, read_table, write_table
+from scb.jobs.table import at, concatenate, pick, quartiles
+from scb.jobs.table_file import ENDINGS, read_table, write_table
 from scb.paper.entries import Experiment
 from scb.paper.experiments.noise import RoundingJob
 from scb.paper.experiments.population import StageOneJob
@@ -47,17 +49,38 @@ def test_methods_share_stage_one():
     assert len(np.unique(ours["seed"])) == 2
 
 
-def test_a_table_comes_back_as_it_was_written(tmp_path):
-    table = run(Experiment(RoundingJob, {"T": (50, 100)}, seeds=2)) | {"word": np.array(["a", "bc", "a", "d"])}
-    write_table(tmp_path / "x" / "t.parquet", table, {"setting": [1, "two"]})
-    back, facts = read_table(tmp_path / "x" / "t.parquet")
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_table_comes_back_as_it_was_written(tmp_path, ending):
+    further = {"word": np.array(["a", "bc", "a", "d"]), "x": np.array([np.nan, np.inf, 0.1, -0.0])}
+    table = run(Experiment(RoundingJob, {"T": (50, 100)}, seeds=2)) | further
+    path = tmp_path / "x" / f"t{ending}"
+    write_table(path, table, {"setting": [1, "two"]})
+    back, facts = read_table(path)
     assert facts == {"setting": [1, "two"]}
     assert list(back) == list(table)
     for name in table:
+        assert back[name].dtype == (object if name == "word" else table[name].dtype)
         assert_array_equal(back[name].astype(table[name].dtype), table[name])
-    first = (tmp_path / "x" / "t.parquet").read_bytes()
-    write_table(tmp_path / "x" / "t.parquet", table, {"setting": [1, "two"]})
-    assert (tmp_path / "x" / "t.parquet").read_bytes() == first
+    assert list(read_table(path, ["word"])[0]) == ["word"]
+    first = path.read_bytes()
+    write_table(path, table, {"setting": [1, "two"]})
+    assert path.read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"columns": {}},
+        {"columns": {"x": ["<f8", [1.0]], "y": ["<f8", []]}, "facts": {}},
+        {"columns": {"x": ["V1000000000", [1.0]]}, "facts": {}},
+        {"columns": {"x": ["O", [[1.0]]]}, "facts": {}},
+        {"columns": {"x": ["<i8", ["a"]]}, "facts": {}},
+    ],
+)
+def test_what_is_no_table_in_json_is_refused(tmp_path, content):
+    write_json(tmp_path / "t.json", content)
+    with pytest.raises(ValueError, match=r"t\.json is damaged, or no table of scb"):
+        read_table(tmp_path / "t.json")
 
 
 def test_jobs_are_run_once_and_found_again(tmp_path):

@@ -205,9 +205,11 @@ def test_large_frozen_steps_take_the_tokens_of_whole_contexts(name, N, B):
     assert np.abs(found.V - V).max() > 1e-4
 
 
-def test_a_whole_run_is_the_processors(monkeypatch):
-    """Roundings, signals, measures and the verdict of a run whose A stays on the device."""
+@pytest.mark.parametrize("large", [True, False])
+def test_a_whole_run_is_the_processors(monkeypatch, large):
+    """Roundings, signals, measures and the verdict of a run whose A stays on the device, or comes here if it is small."""
     monkeypatch.setattr("scb.training.cuda.Gpu", Host)
+    monkeypatch.setattr("scb.training.cuda.OnGpu.large", large)
     task = scb.Task.random(3, 60, 2, seed=0)
     recipe = scb.recipes.paper(
         task, eta=0.1, steps=(60, 40, 10), signal=(0.2, 0.95), threshold=0.03, projector="mu", batch_size=400
@@ -248,6 +250,28 @@ def test_runs_side_by_side_are_those_alone(monkeypatch):
         np.testing.assert_array_equal(run.V, alone.V)
         np.testing.assert_equal(run.history, alone.history)
         assert (run.verdict, run.made_by) == (alone.verdict, alone.made_by)
+
+
+@pytest.mark.parametrize("every", [3, 10])
+@pytest.mark.parametrize("options", [{}, {"eta": 0.8}, {"signal": (1e-3, None)}])
+def test_steps_beyond_evaluations_are_those_between_them(monkeypatch, options, every):
+    """Who looks on gets a run from evaluation to evaluation, who does not a stage at a time: to the last bit it is the same run."""
+    monkeypatch.setattr("scb.training.cuda.Gpu", Host)
+    task = scb.Task.random(6, 50, 2, seed=1)
+    recipe = scb.recipes.paper(task, steps=(13, 9, 3), batch_size=20, **options)
+    looks = []
+    taken = Cuda.take_together
+    monkeypatch.setattr(Cuda, "take_together", lambda *given: looks.append(taken(*given)) or looks[-1])
+    alone = scb.train(task, recipe, 5, device="cuda", every=every)
+    assert every > 3 or any(look[0].looks is not None for look in looks)
+    assert (alone.diverged is not None) == ("eta" in options)
+    looks.clear()
+    watched = scb.train(task, recipe, 5, device="cuda", every=every, callbacks=[lambda run: None])
+    assert not any(look[0].looks for look in looks)
+    np.testing.assert_array_equal(watched.A, alone.A)
+    np.testing.assert_array_equal(watched.V, alone.V)
+    np.testing.assert_equal(watched.history, alone.history)
+    assert (watched.verdict, watched.diverged, watched.samples) == (alone.verdict, alone.diverged, alone.samples)
 
 
 def test_divergence_stops_at_the_same_step():

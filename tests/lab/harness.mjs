@@ -123,7 +123,7 @@ const calls = {
     while (!finished(lab) && (steps === undefined || lab.step < steps)) stepLab(lab);
     const run = lab.runs[state.view];
     const found = { step: lab.step, V: run.V, A: run.A, history: run.history, csv: historyCSV(lab.runs), python: pythonFor(state) };
-    return { ...found, task: describe(lab), snapshot: snapshot(lab, state.view, 0, true) };
+    return { ...found, task: describe(lab), snapshot: snapshot(lab, state.view, 0) };
   },
   parse: ({ hash }) => parseState(hash),
   format: ({ state }) => formatState({ ...defaultState(), ...state }),

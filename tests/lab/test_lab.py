@@ -177,8 +177,10 @@ def test_scenes_are_links_with_paragraphs():
     assert tuple(scene["id"] for scene in found) == scenes()
     for scene, parsed in zip(found, ask_all([("parse", {"hash": scene["link"]}) for scene in found]), strict=True):
         assert parsed["problems"] == []
-        assert parsed["state"]["play"]
-        assert min(map(len, scene["text"])) > 100
+        assert parsed["state"]["play"] == (scene["id"] != "task")  # one goes through the first scene step by step
+        assert 40 < len(scene["lead"]) < 100
+        assert len(scene["text"]) == 2
+        assert 1 <= len(scene["panels"]) <= 3  # one idea at a time
 
 
 def test_the_kalevala_is_that_of_the_example(monkeypatch):

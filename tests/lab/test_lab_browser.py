@@ -137,6 +137,29 @@ def check_transfer(page):
     assert fresh[1][1] > 0.2  # one step is enough for the signal
 
 
+def check_heads(page):
+    step, one, two, overlap = (
+        page.evaluate(f"scbLab.runs[0].history.{name}") for name in ("step", "sigma_1", "sigma_2", "overlap")
+    )
+    truth = page.evaluate("scbLab.task.singular")
+    half = [
+        next(s for s, value in zip(step, values, strict=True) if value > level / 2)
+        for values, level in zip((one, two), truth, strict=True)
+    ]
+    assert half[1] > 1.3 * half[0]  # one after the other
+    at = step.index(1400)
+    assert two[at] > 0.9 * truth[1]  # the function is learned, ...
+    assert overlap[at] < 0.8  # ... and the heads are not
+    assert overlap[-1] > 0.95  # until ℓ1 turns them
+
+
+def check_softmax(page):
+    assert last(page, "dist_A", 0) < 0.1 < last(page, "dist_A", 1) < 0.25
+    assert last(page, "loss", 1) == pytest.approx(last(page, "loss", 0), abs=0.01)
+    assert min(page.evaluate("[...scbLab.runs[1].attention.A]")) >= 0
+    assert min(page.evaluate("[...scbLab.runs[0].attention.A]")) < 0
+
+
 def check_lost(page):
     assert abs(last(page, "alpha_A")) < 0.3
     assert abs(last(page, "alpha_V")) < 0.3
@@ -163,15 +186,28 @@ def test_every_scene_has_a_check():
 def test_a_scene_runs_to_its_end_and_shows_what_it_says(open_page, scene):
     page = open_page(f"scene={scene}")
     page.select_option("#speed", "full")
-    assert page.locator("#story p").count() >= 2
+    assert page.locator("#text p").count() == 2
+    page.click("#end")
     to_the_end(page)
+    assert page.locator("#status").inner_text().startswith("Finished: ")
     CHECKS[scene](page)
 
 
-def test_the_first_scene_shows_what_a_sample_is(open_page):
+def test_the_first_scene_follows_one_sample_through_the_model(open_page):
     page = open_page("scene=task")
-    assert page.locator("#story svg .turn").count() == 3
-    assert page.locator("[aria-current=step]").inner_text() == "1 What the task is"
+    assert page.locator("[aria-current=step]").inner_text() == "1 One sample"
+    said = [page.locator("#panel-sample .said").inner_text()]
+    while page.locator("#walk-next").is_enabled():
+        page.focus("#walk-next")
+        page.keyboard.press("Enter")
+        said.append(page.locator("#panel-sample .said").inner_text())
+    assert len(said) == len(set(said)) == 7
+    one = page.evaluate("scbLab.task.samples[0]")
+    found = one["context"][one["position"]]
+    assert f"Position {one['position']} holds token {found}" in said[2]
+    assert f"The next token came out as {one['label']}." in said[2]
+    page.click("#walk-other")
+    assert page.locator("#panel-sample .said").inner_text().startswith("1 of 7.")
 
 
 def test_a_notice_leaves_the_page_where_it_is(open_page):
@@ -280,7 +316,7 @@ def test_the_keyboard_is_enough(open_page):
     page.keyboard.type("5")
     page.keyboard.press("Tab")
     page.wait_for_function("scbLab.task?.N === 5")
-    page.focus("#panel-plane h2")
+    page.focus("#panel-plane [data-help]")
     assert "α_V" in page.locator("#tip").inner_text()
     page.keyboard.press("]")
     page.wait_for_function("scbLab.state.scene === 'task'")
@@ -296,7 +332,7 @@ def test_one_reads_on_hover_what_a_thing_is(open_page):
     assert "token 2" in said["attention"]
     assert re.search(r"[VP]\[\d, \d\] = ", said["matrices"])
     assert "population process" in said["plane"]
-    assert all("At step" in said[name] and "A: " in said[name] for name in ("dist_A", "delta_V", "loss"))
+    assert all("At step" in said[name] and "blue: " in said[name] for name in ("dist_A", "delta_V", "loss"))
     page.locator("label[for=run-lam]").hover()
     assert "proximal step" in page.locator("#tip").inner_text()
     silent = """() => [...document.querySelectorAll("[data-help]")].filter((node) => {

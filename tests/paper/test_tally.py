@@ -46,9 +46,9 @@ def test_the_page_of_claims_begins_with_both(judged):
 
 
 def test_the_page_in_docs_counts_what_it_lists():
-    theirs, ours = re.split(r"^## We say$", PAGE.partition("\n## The paper says\n")[2], flags=re.MULTILINE)
+    theirs, ours = PAGE.partition("\n## The paper says\n")[2].split("\n## ")[:2]
     for owner, section in (("The paper's", theirs), ("Our own", ours)):
-        marks = re.findall(r"^\| \[\d+\]\(#[\w-]+\) \|.*\| (.) [^|]* \|$", section, re.MULTILINE)
+        marks = re.findall(r"^\| <a id=.*\[\d+\]\(figures/F\d+\.md#[\w-]+\) \|.*\| (.) [^|]* \|$", section, re.MULTILINE)
         (line,) = re.findall(rf"^- {owner} (\d+) claims: (.*)\.$", PAGE.partition("\n## ")[0], re.MULTILINE)
         assert int(line[0]) == len(marks)
         counts = [str(marks.count(mark)) for mark in "✓±~?✗" if mark in marks]

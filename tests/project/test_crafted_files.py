@@ -18,7 +18,7 @@ from scb.cli import main
 from scb.cli.terminal import terminal
 from scb.files import SLOT, read_json, seal, write_json
 from scb.inputs import DamagedFileError, InputError
-from scb.jobs.table import read_table, write_table
+from scb.jobs.table_file import read_table, write_table
 from scb.sequences.model_file import FORMAT
 from scb.sequences.symbols import inert
 from scb.tensors import read_arrays, write_arrays

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scb.jobs.table import read_table
+from scb.jobs.table_file import read_table
 from scb.training.run import Run
 
 HERE = Path(__file__).parents[1]

@@ -68,13 +68,15 @@ for wanted in (run.plot, run.to_pandas, model.plot):
         (["fit", "poem.txt", "--max-lag", "3", "--halves", "0"], 0, f"{PICTURE} no report.html: {REPORT}"),
         (["fit", "poem.csv"], 2, "poem.csv: a table needs pyarrow: pip install '.[tables]' in the clone"),
         (["reproduce", "--quick"], 2, "scb reproduce needs matplotlib: pip install '.[report]' in the clone"),
-        (["sweep", "support"], 2, "a sweep needs pyarrow: pip install '.[tables]' in the clone"),
+        (["sweep", "support"], 2, "the diagram of a sweep needs matplotlib: pip install '.[report]' in the clone"),
+        (["sweep", "small.toml", "--jobs", "1"], 0, "results/small/table.json"),
         (["train", "--T", "50"], 0, PICTURE),
         (["plan", "3", "5000", "2"], 0, "samples:"),
     ],
 )
 def test_commands_without_extras(tmp_path, arguments, status, said):
     (tmp_path / "poem.txt").write_text("abcabcaab" * 40)
+    (tmp_path / "small.toml").write_text('kind = "recover"\nseeds = 2\n[grid]\nT = [10, 20]')
     (tmp_path / "poem.csv").write_text("x\n" + "a\nb\n" * 40)
     done = run(f"from scb.cli import main\nmain({arguments!r})", tmp_path)
     assert done.returncode == status, done.stderr

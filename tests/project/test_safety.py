@@ -15,7 +15,7 @@ from numba.core.event import install_recorder
 import scb
 from scb.files import SLOT, read_json, remove_abandoned, seal, write_atomically
 from scb.inputs import DamagedFileError, InputError, InputTypeError
-from scb.jobs.table import read_table, write_table
+from scb.jobs.table_file import read_table, write_table
 from scb.sequences.model_file import load_model
 from scb.task import Task
 from scb.task.sampling import Batch, generate, sample

@@ -16,13 +16,15 @@ from labtools import node
 from scb.jobs.shipped import read_shipped, shipped
 from scb.paper.claims_file import read_outcomes
 from scb.paper.registry import CLAIMS, ELSEWHERE, FIGURES, TABLES
-from scb.paper.report import judge, markdown_section, markdown_table
+from scb.paper.report import judge, markdown_section
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-MADE = ("learn", "reference/api", "reference/cli.md", "paper/figures", "_build")  # by the build; not in the repository
+MADE = ("learn", "reference/api", "reference/cli.md", "_build")  # by the build; not in the repository
 for folder in (DOCS, DOCS / "_ext", ROOT / "benchmarks"):
     sys.path.append(str(folder))
+
+import paper_pages  # noqa: E402
 
 import check_site  # noqa: E402
 import places  # noqa: E402
@@ -152,10 +154,11 @@ def test_what_a_study_keeps_are_its_cases_once_each(study):
         assert sorted(kept) == sorted(json.dumps(case, sort_keys=True) for case in parts.cases), section
 
 
-def test_the_page_of_claims_is_made_from_the_outcomes_beside_it():
-    rows = read_outcomes(DOCS / "paper")
-    assert [row.claim.id for row in rows] == [claim.id for claim in CLAIMS]
-    assert markdown_table(rows) == (DOCS / "paper" / "claims.md").read_text()
+def test_the_scoreboard_and_the_pages_of_figures_are_made_from_the_outcomes_beside_them():
+    assert [row.claim.id for row in read_outcomes(DOCS / "paper")] == [claim.id for claim in CLAIMS]
+    made = paper_pages.paper_pages()
+    kept = [DOCS / "paper" / "claims.md", *(DOCS / "paper" / "figures").glob("*.md")]
+    assert {path.relative_to(DOCS / "paper").as_posix(): path.read_text() for path in kept} == made, "run benchmarks/pages.py"
 
 
 def test_outcomes_are_those_of_the_shipped_tables():
@@ -182,47 +185,55 @@ def test_the_overview_of_baselines_has_the_numbers_of_their_table():
 
 
 def test_the_lab_understands_the_settings_of_every_figure():
-    source = (DOCS / "_ext" / "made_pages.py").read_text()
-    scope: dict = {}
-    exec(re.search(r"^LITERAL = .*?^}$", source, re.S | re.M)[0], scope)
-    scenes = {text.removeprefix("scene=") for text in scope["LAB"].values() if text.startswith("scene=")}
+    scenes = {text.removeprefix("scene=") for text in paper_pages.LAB.values() if text.startswith("scene=")}
     state = ROOT / "src" / "scb" / "lab" / "modules"
     script = f"""
 import {{ parseState }} from {json.dumps((state / "state.mjs").as_uri())};
 import {{ SCENES }} from {json.dumps((state / "scenes.mjs").as_uri())};
-const found = {json.dumps([*scope["LAB"].values(), "run=batch_size:64"])}.map((hash) => parseState(hash).problems);
+const found = {json.dumps([*paper_pages.LAB.values(), "run=batch_size:64"])}.map((hash) => parseState(hash).problems);
 console.log(JSON.stringify([found, SCENES.map((scene) => scene.id)]));
 """
     done = subprocess.run([node(), "--input-type=module", "-e", script], capture_output=True, text=True, check=True, timeout=60)
     problems, known = json.loads(done.stdout)
-    assert problems[:-1] == [[]] * len(scope["LAB"])
+    assert problems[:-1] == [[]] * len(paper_pages.LAB)
     assert len(problems[-1]) == 1  # a name that it does not know
     assert scenes <= set(known)
 
 
 @pytest.mark.parametrize(
-    "name", ["change-lambda", "resolve-the-sign", "resume-a-run", "recover", "fit-a-parquet-file", "streams", "cross-validation"]
+    "name",
+    [
+        "howto/change-lambda",
+        "howto/resolve-the-sign",
+        "howto/resume-a-run",
+        "howto/recover",
+        "howto/fit-a-parquet-file",
+        "howto/streams",
+        "howto/cross-validation",
+        "explanation/recovery",
+    ],
 )
-def test_the_python_of_a_how_to_page_runs(name, tmp_path, monkeypatch):
-    """Block after block in one namespace. The page on cross-validation goes on with the data and the model of that on streams."""
+def test_the_python_of_a_page_runs(name, tmp_path, monkeypatch):
+    """Block after block in one namespace."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     rows = {"user": np.repeat(np.arange(300), 40), "time": np.tile(np.arange(40), 300), "page": rng.choice(list("abc"), 12_000)}
     pyarrow.parquet.write_table(pyarrow.table(rows), "visits.parquet")
-    sources = ["streams", "cross-validation"] if name == "cross-validation" else [name]
     scope: dict = {}
-    for source in sources:
-        found = re.findall(r"```python\n(.*?)```", (DOCS / "howto" / f"{source}.md").read_text(), re.S)
-        assert found
-        for block in found:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that a short run has not learned its task
-                exec(block, scope)
+    found = re.findall(r"```python\n(.*?)```", (DOCS / f"{name}.md").read_text(), re.S)
+    assert found
+    for block in found:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that a short run has not learned its task
+            exec(block, scope)
 
 
 def test_the_check_of_the_built_site_notices_what_is_wrong(tmp_path, capsys):
     def root(name):
         return "../" * name.count("/")
+
+    def problems(*addresses):
+        return check_site.problems(tmp_path, addresses)
 
     def write(name, body):
         path = tmp_path / name
@@ -237,26 +248,32 @@ def test_the_check_of_the_built_site_notices_what_is_wrong(tmp_path, capsys):
         "".join(f"<a href='{name}'>x</a>" for name, _ in answers) + "<a href='#top'>x</a><a href='https://x.org/y'>x</a>",
     )
     (tmp_path / "lab.html").write_text("")
-    assert check_site.problems(tmp_path) == ["lab.html: no link to index.html"]
+    assert problems() == ["lab.html: no link to index.html"]
     (tmp_path / "lab.html").write_text("<a href='index.html'>back</a>")
-    assert check_site.problems(tmp_path) == []
+    assert problems() == []
     (tmp_path / "apart.html").write_text("<p>no menu</p>")
-    assert check_site.problems(tmp_path) == ["apart.html: no link to lab.html"]
+    assert problems() == ["apart.html: no link to lab.html"]
+    (tmp_path / "apart.html").write_text("<meta http-equiv='refresh' content='0; url=index.html'><a href='index.html'>moved</a>")
+    assert problems("apart.html") == []
+    (tmp_path / "apart.html").write_text("<meta http-equiv='refresh' content='0; url=gone.html'><a href='gone.html'>moved</a>")
+    assert problems("apart.html") == ["apart.html: gone.html does not exist"]
     (tmp_path / "apart.html").unlink()
+    assert problems("apart.html") == ["apart.html: this address was given out, and no longer answers"]
+    write("question.html", "<h1>How do I ask?</h1>")
+    assert problems() == ["question.html: its title begins as others do"]
+    (tmp_path / "question.html").unlink()
     name, words = answers[0]
     write(name, "something else")
-    assert len(check_site.problems(tmp_path)) == 1
+    assert len(problems()) == 1
     write(name, f"{words}<a href='nothing.html'>x</a><a href='../index.html#nothing'>x</a><img src='no.png'>")
-    assert len(check_site.problems(tmp_path)) == 3
+    assert len(problems()) == 3
     write(name, f"{words} {{number}}`table | what` and **bold** and <code>[text](link) {{role}}`x`</code>")
-    assert [line.partition(": ")[2] for line in check_site.problems(tmp_path)] == [
-        "'{number}`table | what` and **bold** and ' is left over"
-    ]
+    assert [line.partition(": ")[2] for line in problems()] == ["'{number}`table | what` and **bold** and ' is left over"]
     write(name, f"{words} **bold** Alias for field number 3")
-    assert len(check_site.problems(tmp_path)) == 2
+    assert len(problems()) == 2
     write(name, words)
     write("index.html", "<a href='one.html'>x</a>")
     write("one.html", "<a href='two.html'>x</a>")
     write("two.html", "".join(f"<a href='{name}'>x</a>" for name, _ in answers))
-    assert len(check_site.problems(tmp_path)) == len(answers)
+    assert len(problems()) == len(answers)
     capsys.readouterr()

@@ -283,7 +283,7 @@ def test_a_trained_transformer_attends_to_the_true_positions(N):
     assert found.signal > 0.5
 
 
-@pytest.mark.parametrize(("page", "heading"), [("howto/pytorch", "# "), ("explanation/transformers", "in five minutes")])
+@pytest.mark.parametrize(("page", "heading"), [("howto/pytorch", "# "), ("howto/pytorch", "in five minutes")])
 def test_the_code_of_a_page_runs(page, heading):
     """As it stands, with a hundredth of the steps."""
     section = (Path(__file__).parents[2] / "docs" / f"{page}.md").read_text().partition(heading)[2]

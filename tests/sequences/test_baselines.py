@@ -64,7 +64,8 @@ def test_counts_equal_counting_by_hand():
     left = defaultdict(set)
     for o, c in histories(sequences, 2):
         left[c[-1], o].add(c[0])  # the symbol before the last one, or None
-    kinds = counts.levels[1].kinds.toarray()
+    level = counts.levels[1]
+    kinds = level.dense(level.kinds, np.arange(level.histories.size))
     for i, code in enumerate(counts.levels[1].histories):
         assert kinds[i].tolist() == [len(left[int(code) - 1, o]) for o in range(3)]
 

@@ -23,7 +23,8 @@ import scb
 from scb.files import read_json, write_json
 from scb.jobs.job import Job, task_seed
 from scb.jobs.pool import BATCH_SECONDS, InProcess, Pace, run_batch, run_jobs
-from scb.jobs.table import read_table, wilson
+from scb.jobs.table import wilson
+from scb.jobs.table_file import read_table
 from scb.paper.experiments.noise import NoiseJob
 from scb.paper.registry import EXPERIMENTS
 from scb.sweeps.grid import Sweep, succeeded

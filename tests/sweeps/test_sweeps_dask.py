@@ -15,7 +15,7 @@ import pytest
 
 from scb.files import read_json
 from scb.jobs.dask import compute, modules_of
-from scb.jobs.table import read_table
+from scb.jobs.table_file import read_table
 from scb.provenance import code_digest
 from scb.sweeps.grid import Sweep
 from scb.sweeps.kinds import KINDS, RecoverJob

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from scb.jobs.table import read_table
+from scb.jobs.table_file import read_table
 from torture.forks import A_YEAR, Child, Weather, furnish, session, start
 
 ROWS = 12  # of the sweep

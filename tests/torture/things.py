@@ -14,7 +14,7 @@ from scb.files import read_json, read_sealed, write_json
 from scb.jobs.job import Job
 from scb.jobs.shipped import read_shipped, write_shipped
 from scb.jobs.store import Failure, Result
-from scb.jobs.table import read_table, write_table
+from scb.jobs.table_file import read_table, write_table
 from scb.sequences.fit_folder import read_fit
 from scb.sequences.model_file import load_model
 from scb.sweeps.grid import Sweep

@@ -17,8 +17,8 @@ def lab(out: Path | None = None, scene: str | None = None, overwrite: bool = Fal
 
     Args:
         out: File to write the page to, instead of opening it.
-        scene: Scene to begin with: task, plateau, mirror, noise, lambda, projector, transfer, lost
-            or text.
+        scene: Scene to begin with: task, plateau, mirror, noise, lambda, projector, transfer,
+            heads, softmax, lost or text.
         overwrite: Replace a file that is no copy of the lab.
     """
     from scb.files import prepare_file

@@ -32,7 +32,7 @@ def reproduce(
     """Redraw the paper's figures from real runs and judge its claims by them.
 
     The results are OUT/report.html (one self-contained page with the figures and claims),
-    OUT/claims.md, OUT/figures (PNG and PDF) and OUT/tables (Parquet). Finished runs are kept in
+    OUT/claims.md, OUT/figures (PNG and PDF) and OUT/tables (Parquet; JSON without pyarrow). Finished runs are kept in
     OUT/cache: a second call draws the figures without running anything again, and a call after an
     interruption continues where it stopped. The same seeds give the same tables on any number of
     processes or machines.
@@ -56,7 +56,7 @@ def reproduce(
         lock: Keep other processes out of OUT. Some file systems cannot do so.
     """
     begin = perf_counter()
-    require("scb reproduce", "matplotlib", "jinja2", "pyarrow")
+    require("scb reproduce", "matplotlib", "jinja2")
     from scb.paper.reproduction import choose_figures, make_figures
     from scb.paper.results import write_results
 

@@ -35,8 +35,8 @@ def sweep(
 
     Rows are saved as they are finished. After an interruption or a crash the same command
     continues, and a file with more seeds or values adds the missing rows. The same file gives the
-    same rows on any number of processes or machines. OUT/table.parquet has all rows, and
-    OUT/phase.png the figure, if the file asks for one.
+    same rows on any number of processes or machines. OUT/table.parquet (table.json
+    without pyarrow) has all rows, and OUT/phase.png the figure, if the file asks for one.
 
     - On this machine: scb sweep support, which comes with scb; or scb sweep FILE.toml
 

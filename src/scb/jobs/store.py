@@ -12,7 +12,8 @@ from typing import NamedTuple, Protocol
 from scb.files import make_directory, read_sealed, remove_abandoned, write_atomically
 from scb.inputs import DamagedFileError
 from scb.jobs.job import Job, Rows
-from scb.jobs.table import Table, concatenate, read_table, write_table
+from scb.jobs.table import Table, concatenate
+from scb.jobs.table_file import ENDING, read_table, write_table
 from scb.provenance import code_digest, versions
 
 FAILURE = "failure.txt"
@@ -102,7 +103,7 @@ class Cache:
         """
         kind = next(iter(job.label.values()))
         code = code_digest(type(job).__module__)
-        return self.directory / kind / f"{job.key}-{code[:16]}.parquet"
+        return self.directory / kind / f"{job.key}-{code[:16]}{ENDING}"
 
     def missing(self, jobs: Iterable[Job]) -> list[Job]:
         """Return the jobs that have no table yet, or a damaged one; equal jobs are one job.

@@ -1,26 +1,10 @@
-"""Tidy tables, which jobs give and figures and claims read: their statistics, and how they are
-written to disk.
-"""
+"""Tidy tables, which jobs give and figures and claims read, and their statistics."""
 
-import io
-import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from scb.extras import wanted_for
-from scb.files import (
-    SLOT,
-    make_directory,
-    read_sealed,
-    seal,
-    to_json,
-    write_atomically,
-)
-from scb.inputs import DamagedFileError, InputError
 
 # Column name → array, all of one length
 Table = dict[str, NDArray[Any]]
@@ -270,80 +254,3 @@ def wilson(
             z / scale * np.sqrt(np.where(n > 0, successes * (n - successes) / n, 0.0) + z * z / 4)
         )
     return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)
-
-
-def write_table(path: Path, table: Table, facts: dict[str, Any]) -> None:
-    """Write a table and facts about it in one atomic step; the same table gives the same bytes.
-
-    Parameters
-    ----------
-    path : Path
-        The Parquet file.
-    table : dict of (rows,) arrays
-        The columns by name.
-    facts : dict
-        What is known about the table; any values of JSON.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> import numpy as np
-    >>> from scb.jobs.table import read_table, write_table
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "errors.parquet"
-    ...     write_table(path, {"T": np.array([10, 20])}, {"made": "by hand"})
-    ...     read_table(path)
-    ({'T': array([10, 20])}, {'made': 'by hand'})
-    """
-    with wanted_for("a table on disk"):
-        import pyarrow as pa
-        from pyarrow.parquet import write_table as write
-
-    arrow = pa.table({name: _arrow(column) for name, column in table.items()})
-    buffer = io.BytesIO()
-    metadata = {"scb": to_json(facts, sort_keys=True), "digest": SLOT}
-    write(arrow.replace_schema_metadata(metadata), buffer)
-    make_directory(path.parent)
-    write_atomically(path, seal(buffer.getvalue()))
-
-
-def _arrow(column: NDArray[Any]) -> Any:
-    """A column for Arrow, made of its bytes: ``pyarrow.array`` would first load pandas."""
-    import pyarrow as pa
-
-    if column.dtype.kind in "iuf":
-        return pa.Array.from_buffers(
-            pa.from_numpy_dtype(column.dtype),
-            len(column),
-            [None, pa.py_buffer(np.ascontiguousarray(column))],
-        )
-    if column.dtype.kind == "b":
-        return pa.Array.from_buffers(
-            pa.bool_(), len(column), [None, pa.py_buffer(np.packbits(column, bitorder="little"))]
-        )
-    if column.dtype.kind != "U" and not all(isinstance(text, str) for text in column):
-        return pa.array(column)
-    texts = [text.encode() for text in column.tolist()]
-    ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
-    return pa.Array.from_buffers(
-        pa.string(), len(texts), [None, pa.py_buffer(ends), pa.py_buffer(b"".join(texts))]
-    )
-
-
-def read_table(path: Path, columns: list[str] | None = None) -> tuple[Table, dict[str, Any]]:
-    """A table that ``write_table`` wrote, or some of its columns, and its facts."""
-    with wanted_for("a table on disk"):
-        import pyarrow as pa
-        from pyarrow.parquet import read_table as read
-
-    content = read_sealed(path)
-    try:
-        arrow = read(pa.BufferReader(content), columns=columns, use_threads=False)
-        facts = json.loads((arrow.schema.metadata or {})[b"scb"])
-        if nested := [field.name for field in arrow.schema if pa.types.is_nested(field.type)]:
-            raise InputError(f"the cells of column {nested[0]!r} are lists")
-        table = {name: arrow[name].to_numpy() for name in arrow.column_names}
-    except Exception as error:
-        raise DamagedFileError(f"{path} is damaged, or no table of scb ({error})") from error
-    return table, facts

@@ -8,8 +8,6 @@ declaration, nothing else. Circular imports are refused.
 import re
 from pathlib import Path
 
-from scb.picture import XMLNS, strip_picture
-
 HERE = Path(__file__).parent
 MODULES = HERE / "modules"
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z0-9_]+)\.mjs";\n', re.MULTILINE)
@@ -50,7 +48,6 @@ def build() -> str:
     page = (HERE / "page.html").read_text(encoding="utf-8")
     parts = {
         "style": (HERE / "style.css").read_text(encoding="utf-8"),
-        "picture": strip_picture().replace(XMLNS, ""),
         "worker": bundle("worker"),
         "page": bundle("page"),
     }

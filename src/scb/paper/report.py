@@ -14,7 +14,8 @@ from typing import Any
 
 from scb.files import write_atomically
 from scb.jobs.shipped import write_shipped
-from scb.jobs.table import Table, write_table
+from scb.jobs.table import Table
+from scb.jobs.table_file import write_table
 from scb.paper.claims.claim import Claim
 from scb.paper.entries import Experiment
 from scb.paper.forest import forest
@@ -72,7 +73,7 @@ def write_tables(
     beside it, to be shipped, if it takes the full run or a GPU."""
     for name, table in tables.items():
         facts = {"table": name, "config": experiments[name].settings, "versions": versions()}
-        write_table(directory / f"{name.replace(' ', '-')}.parquet", table, facts)
+        write_table(directory / name.replace(" ", "-"), table, facts)
         if experiments[name].shipped:
             write_shipped(directory, name, table, full_run_facts(experiments[name]))
 
@@ -170,12 +171,19 @@ def terminal_table(judged: Sequence[Judged]) -> Any:
     return Group(*tables)
 
 
-def markdown_table(judged: Sequence[Judged]) -> str:
-    """The claims as a page: how to read it, a table of verdicts, then what was said, looked at and
-    found, claim by claim."""
+def markdown_table(judged: Sequence[Judged], details: str = "report.html#{id}") -> str:
+    """The claims as a page: a line each with its verdict, and how to read it.
+
+    ``details`` is where the number of a claim leads, given its figure and id. The page of a report
+    also has what was said, looked at and found, claim by claim.
+    """
     environment = _templates(autoescape=False)
     return environment.get_template("claims.md.j2").render(
-        groups=by_author(judged), summary=summary, tally=tally(judged), not_covered=NOT_COVERED
+        groups=by_author(judged),
+        tally=tally(judged),
+        not_covered=NOT_COVERED,
+        details=details,
+        in_full=details.startswith("report"),
     )
 
 
@@ -244,7 +252,7 @@ def _data_file(directory: Path, table: str) -> str | None:
     """Where a table lies, as seen from the report in this directory; Parquet if it was made here,
     text if it came with docs."""
     stem = table.replace(" ", "-")
-    places = [f"tables/{stem}{ending}" for ending in (".parquet", ".csv")]
+    places = [f"tables/{stem}{ending}" for ending in (".parquet", ".json", ".csv")]
     return next((place for place in places if (directory / place).exists()), None)
 
 

@@ -17,19 +17,20 @@ def least_batches(rows: Table) -> tuple[Array, Array]:
     Maximum likelihood for Pr(right) = Φ(z + c·log(B/B_T)), Φ(z) = ``GOAL``, with one c for all T.
     """
     from scipy.optimize import minimize
-    from scipy.special import log_ndtr, ndtri
+    from scipy.special import ndtri
 
-    T = np.unique(rows["T"])
-    which = np.searchsorted(T, rows["T"])
-    log_batch = np.log(rows["batch_size"])
-    sign = np.where(rows["right"], 1.0, -1.0)
+    counted = _counted(rows)
+    T = np.unique(counted.T)
+    at = T[:, None] == counted.T  # (values of T, rows)
 
-    def loss(theta: Array) -> float:
-        z = ndtri(GOAL) + np.exp(theta[-1]) * (log_batch - theta[which])
-        return -float(log_ndtr(sign * z).sum())
+    def loss(theta: Array) -> tuple[float, Array]:
+        slope = np.exp(theta[-1])
+        above = counted.log_batch - theta[:-1] @ at
+        value, by_z = counted.disagreement(ndtri(GOAL) + slope * above)
+        return value, np.append(-slope * (at @ by_z), slope * (by_z @ above))
 
-    start = [np.mean(log_batch[which == i]) for i in range(len(T))]
-    found = minimize(loss, np.array([*start, 0.0]), method="BFGS").x
+    start = [np.average(counted.log_batch[one], weights=counted.runs[one]) for one in at]
+    found = minimize(loss, np.array([*start, 0.0]), method="BFGS", jac=True).x
     return T, np.exp(found[:-1])
 
 
@@ -69,17 +70,19 @@ def power_law(rows: Table, goal: float) -> PowerLaw:
     each are enough."""
     from scipy.optimize import minimize
 
-    log_T = np.log(rows["T"])
-    middle = log_T.mean()
-    log_batch = np.log(rows["batch_size"])
-    start = np.polyfit(log_T - middle, log_batch, 1)
+    counted = _counted(rows)
+    log_T = np.log(counted.T)
+    middle = np.average(log_T, weights=counted.runs)
+    # (2, rows): what log B_T is made of
+    basis = np.stack((np.ones(len(log_T)), log_T - middle))
+    start = np.polyfit(basis[1], counted.log_batch, 1, w=np.sqrt(counted.runs))
 
-    def loss(theta: Array) -> float:
-        return _disagreement(
-            rows["right"], log_batch - theta[0] - theta[1] * (log_T - middle), goal
-        )
+    def loss(theta: Array) -> tuple[float, Array]:
+        z = _z_by_power_law(counted.log_batch - theta @ basis, goal)
+        value, by_z = counted.disagreement(z)
+        return value, -basis @ (by_z * z / 2)
 
-    level, exponent = minimize(loss, start[::-1], method="Nelder-Mead").x
+    level, exponent = minimize(loss, start[::-1], method="BFGS", jac=True).x
     return PowerLaw(float(exponent), float(np.exp(level)), float(np.exp(middle)), goal)
 
 
@@ -91,12 +94,11 @@ def least_at_each(rows: Table, goal: float) -> tuple[Array, Array]:
     T = np.unique(rows["T"])
     found = []
     for t in T:
-        mine = pick(rows, T=t)
-        log_batch = np.log(mine["batch_size"])
-        ends = (log_batch.min() - np.log(30), log_batch.max() + np.log(30))
+        mine = _counted(pick(rows, T=t))
+        ends = (mine.log_batch.min() - np.log(30), mine.log_batch.max() + np.log(30))
 
-        def loss(level: float, right: Array = mine["right"], log_batch: Array = log_batch) -> float:
-            return _disagreement(right, log_batch - level, goal)
+        def loss(level: float, mine: _Counted = mine) -> float:
+            return mine.disagreement(_z_by_power_law(mine.log_batch - level, goal))[0]
 
         best: Any = minimize_scalar(loss, bounds=ends, method="bounded")
         found.append(np.exp(best.x))
@@ -110,12 +112,43 @@ def share_by_power_law(ratio: Array, goal: float) -> Array:
     return ndtr(ndtri(goal) * np.sqrt(ratio))
 
 
-def _disagreement(right: Array, above: Array, goal: float) -> float:
-    """Minus the log-likelihood of the signs, ``above`` being log(B/B_T)."""
-    from scipy.special import log_ndtr, ndtri
+def _z_by_power_law(above: Array, goal: float) -> Array:
+    """z·√(B/B_T) with Φ(z) = ``goal``, ``above`` being log(B/B_T)."""
+    from scipy.special import ndtri
 
-    z = ndtri(goal) * np.exp(np.clip(above / 2, -50, 5))
-    return -float(log_ndtr(np.where(right, z, -z)).sum())
+    return ndtri(goal) * np.exp(np.clip(above / 2, -50, 5))
+
+
+class _Counted(NamedTuple):
+    """Runs by T and B, and how many of them found the sign."""
+
+    T: Array
+    log_batch: Array
+    right: Array
+    wrong: Array
+
+    @property
+    def runs(self) -> Array:
+        return self.right + self.wrong
+
+    def disagreement(self, z: Array) -> tuple[float, Array]:
+        """Minus the log-likelihood of the signs where Φ(z) is the chance of a right one, and its
+        derivative in z."""
+        from scipy.special import log_ndtr
+
+        logs = log_ndtr(np.stack((z, -z)))
+        counts = np.stack((self.right, self.wrong))
+        density = np.exp(-(z**2) / 2 - logs) / np.sqrt(2 * np.pi)
+        lost, won = counts * density
+        return -float((counts * logs).sum()), won - lost
+
+
+def _counted(rows: Table) -> _Counted:
+    cells = np.stack((rows["T"], rows["batch_size"]))
+    (T, batch), place = np.unique(cells, axis=1, return_inverse=True)
+    runs: Any = np.bincount(place.ravel(), minlength=len(T))
+    right: Any = np.bincount(place.ravel(), rows["right"], len(T))
+    return _Counted(T, np.log(batch), right, runs - right)
 
 
 def power_laws(

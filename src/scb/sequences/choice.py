@@ -12,7 +12,6 @@ weights say, except in an n-gram, which counts each of them once.
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -26,7 +25,6 @@ from scb.mixture.select import Progress
 from scb.sequences.baselines.background import WindowBackground, histories_of
 from scb.sequences.baselines.counts import (
     DEPTH,
-    Histories,
     HistoryCounts,
     HistoryModel,
     deepest,
@@ -322,18 +320,13 @@ def _best_ngram(blocks: HeldOutBlocks) -> HistoryModel:
     """The n-gram of the windows to fit that predicts those to predict best."""
     train = blocks.train
     longest = deepest(train.N, min(DEPTH, train.T))
-    counts = train.total(_counted, longest)
-    labels = blocks.mapped(histories_of, longest)
+    counts, held_out = (data.total(_counted, longest) for data in blocks)
 
     def logliks(depth: int) -> Array:
-        return blocks.total(partial(_ngram_logliks, counts.shortened(depth)), labels)
+        return logliks_by_depth(counts.shortened(depth), held_out.shortened(depth))
 
     depth, smoothing = best_depth(logliks, longest)
     return NGram(counts.shortened(depth), smoothing)
-
-
-def _ngram_logliks(counts: HistoryCounts, labels: Histories) -> Array:
-    return logliks_by_depth(replace(counts), labels)
 
 
 def _counted(partition: Partition, shape: Shape, depth: int) -> HistoryCounts:

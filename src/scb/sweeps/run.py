@@ -116,7 +116,6 @@ def run_sweep(
     >>> state.fresh, [path.name for path in state.files]
     (4, ['table.parquet'])
     """
-    require("a sweep", "pyarrow")
     if sweep.figure is not None:
         require("the diagram of a sweep", "matplotlib")
     with SweepStore.alone(directory, lock=lock, overwrite=overwrite, sweep=file) as store:

@@ -27,12 +27,13 @@ from scb.folders import Folder, opened
 from scb.inputs import DamagedFileError, InputError
 from scb.jobs.job import Job
 from scb.jobs.store import Failure, Result
-from scb.jobs.table import Table, concatenate, read_table, where, write_table
+from scb.jobs.table import Table, concatenate, where
+from scb.jobs.table_file import ENDING, ENDINGS, read_table, write_table
 from scb.provenance import code_digest, versions
 from scb.sweeps.grid import Sweep, succeeded
 
 SWEEP = "sweep.toml"
-TABLE = "table.parquet"
+TABLE = f"table{ENDING}"
 FIGURE = "phase.png"
 _ROWS = "rows/"
 _FACTS = "facts.json"
@@ -138,7 +139,7 @@ class SweepStore:
         if self._waiting:
             name = sha256(" ".join(sorted(self._waiting)).encode()).hexdigest()[:16]
             rows = concatenate(list(self._waiting.values()))
-            write_table(self.file(_ROWS) / f"{name}.parquet", rows, {"versions": versions()})
+            write_table(self.file(_ROWS) / f"{name}{ENDING}", rows, {"versions": versions()})
             self._waiting = {}
         if self._failures_changed:
             write_json(self.file(_FAILURES), self.failures)
@@ -199,7 +200,7 @@ class SweepStore:
         return self.directory / name if self._opened is None else self._opened.file(name)
 
     def _parts(self) -> list[Path]:
-        return sorted(self.folder.glob("*.parquet"))
+        return sorted(path for ending in ENDINGS for path in self.folder.glob(f"*{ending}"))
 
 
 def _rows(path: Path, columns: list[str] | None = None) -> Table:

@@ -14,12 +14,13 @@ from scb.kernels.cuda.step import DeviceSteps
 from scb.model import Gradient
 from scb.task import Task
 from scb.task.sampling import step_keys
-from scb.training.engine import Fused, Request, Taken, hyperparameters
+from scb.training.engine import Fused, Looks, Request, Taken, hyperparameters
 from scb.training.stages import Stage, State
 
-# Products of B and N² from which frozen steps are faster on the GPU
-_FROZEN = 1 << 20
-# Tokens of a step from which it does not pay to take it together with those of other runs
+# Numbers from which work on them is faster on the GPU: B·N² of a frozen step, or the entries of A
+_LARGE = 1 << 20
+# Tokens of a step from which it does not pay to take it together with those of other runs, and of
+# all steps that are launched without looking at the run
 _TOGETHER = 1 << 28
 
 
@@ -60,9 +61,14 @@ class OnGpu:
         return self._columns[:, : self.shape[0]].T
 
     @property
+    def large(self) -> bool:
+        """Whether A is rounded and judged there, and not here."""
+        return self.shape[0] * self.shape[1] >= _LARGE
+
+    @property
     def source(self) -> "FreshOnGpu":
         """Fresh samples of the run's task, as a source of gradients that stay on the GPU."""
-        return FreshOnGpu(self._steps, self._run)
+        return FreshOnGpu(self._steps, self._run, stays=self.large)
 
     def like(self, there: Any) -> "OnGpu":
         """Another A of the same run, made of an array (T, N) of CuPy."""
@@ -140,38 +146,60 @@ class Cuda:
         """Take ``steps`` of a stage from (V, A) of the first run."""
         return self.take_together({0: Request(V, A, mu, stage, seed, steps, state)})[0]
 
-    def take_together(self, requests: Mapping[int, Request]) -> dict[int, Taken]:
-        """Take the steps that each run asks for, those with equal batches together."""
+    def far(self, stage: Stage, every: int) -> int:
+        """How many steps to ask for at once, a multiple of ``every``."""
+        cost = stage.batch_size * self._steps.T + self._steps.N**2
+        return every * max(1, _TOGETHER // (cost * every)) if self._takes(stage) else every
+
+    def _takes(self, stage: Stage) -> bool:
+        """Whether the steps of a stage are taken on the device."""
+        large = stage.batch_size >= min(FIXED.UNIT, _LARGE // self._steps.N**2)
+        return stage.rule in ("proximal", "vanilla") and (large or not _frozen(stage))
+
+    def take_together(
+        self, requests: Mapping[int, Request], every: int | None = None
+    ) -> dict[int, Taken]:
+        """Take the steps that each run asks for, those with equal batches together. Where they go
+        beyond steps that are multiples of ``every``, look at the run after those.
+        """
         taken = {}
         groups = defaultdict(list)
         for run, asked in requests.items():
             stage = asked.stage
-            frozen = stage.rule == "proximal" and stage.eta_A == 0
-            large = stage.batch_size >= min(FIXED.UNIT, _FROZEN // self._steps.N**2)
-            if stage.rule not in ("proximal", "vanilla") or (frozen and not large):
+            frozen = _frozen(stage)
+            if not self._takes(stage):
                 host = self._host[run].take(*asked._replace(A=np.asarray(asked.A)))
                 # An A that has not changed stays where it is
                 taken[run] = host._replace(A=asked.A) if frozen else host
             elif len(asked.steps) == 0:
                 taken[run] = Taken(asked.V, asked.A, steps=0, loss=np.nan, samples=0)
             else:
-                groups[stage.batch_size, len(asked.steps), frozen].append(run)
-        for (batch_size, steps, frozen), runs in groups.items():
+                looks = range(0)
+                if every is not None:
+                    next_one = every - asked.steps.start % every
+                    looks = range(next_one, len(asked.steps), every)
+                groups[stage.batch_size, len(asked.steps), frozen, looks].append(run)
+        for (batch_size, steps, frozen, looks), runs in groups.items():
             most = max(1, _TOGETHER // (batch_size * self._steps.T))
             for begin in range(0, len(runs), most):
                 some = {run: requests[run] for run in runs[begin : begin + most]}
-                taken |= self._take(some, batch_size, steps, frozen)
+                taken |= self._take(some, batch_size, steps, frozen, looks)
         return taken
 
     def _take(
-        self, requests: Mapping[int, Request], batch_size: int, steps: int, frozen: bool
+        self,
+        requests: Mapping[int, Request],
+        batch_size: int,
+        steps: int,
+        frozen: bool,
+        looks: range,
     ) -> dict[int, Taken]:
         """Steps that runs take together."""
         runs = list(requests)
         for run, asked in requests.items():
             self._put(run, asked)
         keys = np.stack([step_keys(asked.seed, asked.steps) for asked in requests.values()], axis=1)
-        done, losses = self._steps.take(runs, keys, batch_size, frozen=frozen)
+        done, losses, seen = self._steps.take(runs, keys, batch_size, frozen=frozen, looks=looks)
         # V and A are now beyond the limit: repeat the steps before.
         for place, run in enumerate(runs):
             if done[place] < steps:
@@ -185,9 +213,14 @@ class Cuda:
         for place, run in enumerate(runs):
             self._held[run] = Vs[place], As[place]
             tried = min(int(done[place]) + 1, steps)
-            loss = float(losses[tried - 1, place])
+            own = [array[: (np.asarray(looks) <= done[place]).sum(), place] for array in seen]
+            at = np.asarray(looks, np.int64)[: len(own[0])]
             taken[run] = Taken(
-                *self._held[run], steps=int(done[place]), loss=loss, samples=tried * batch_size
+                *self._held[run],
+                steps=int(done[place]),
+                loss=float(losses[tried - 1, place]),
+                samples=tried * batch_size,
+                looks=Looks(at, losses[at - 1, place], *own) if len(at) else None,
             )
         return taken
 
@@ -216,12 +249,20 @@ class Cuda:
         return Vs, [OnGpu(self._steps, run, stack, place, own) for place, (run, own) in parts]
 
 
-class FreshOnGpu:
-    """Gradients of fresh samples like those of ``Fresh``, with the gradient in A on the GPU."""
+def _frozen(stage: Stage) -> bool:
+    """Whether the steps of a stage leave A as it is."""
+    return stage.rule == "proximal" and stage.eta_A == 0
 
-    def __init__(self, steps: DeviceSteps, run: int) -> None:
+
+class FreshOnGpu:
+    """Gradients of fresh samples like those of ``Fresh``. The gradient in A ``stays`` on the GPU,
+    or comes here.
+    """
+
+    def __init__(self, steps: DeviceSteps, run: int, *, stays: bool = True) -> None:
         self._steps = steps
         self._run = run
+        self._stays = stays
 
     def __call__(self, V: Array, A: Any, batch_size: int, key: np.uint64) -> Gradient:
         """Return the mean gradient over ``batch_size`` fresh samples."""
@@ -229,5 +270,8 @@ class FreshOnGpu:
         steps.put(self._run, V, A)
         work = steps.differentiate([self._run], np.array([key]), batch_size)
         losses, gV = map(steps.fetch, (work.losses[0], work.gV[0]))
-        gA = work.g[0, :, : steps.T].T / batch_size
-        return Gradient(float(losses.sum()) / batch_size, gV / batch_size, gA, batch_size)
+        columns = work.g[0]
+        gA = columns[:, : steps.T].T if self._stays else steps.to_host(columns)
+        return Gradient(
+            float(losses.sum()) / batch_size, gV / batch_size, gA / batch_size, batch_size
+        )

@@ -35,6 +35,16 @@ LIMIT = 1e6
 NO_STATE: State = MappingProxyType({})
 
 
+class Looks(NamedTuple):
+    """What evaluations need of a run at several moments between its steps."""
+
+    steps: NDArray[np.int64]  # (E,), how many had been taken
+    losses: Array  # (E,), of the last mini-batches
+    V: Array  # (E, N, N)
+    moments: Array  # (E, 4, N), the sums of ``metrics.column_sums``
+    on_support: Array  # (E, sparsity, N)
+
+
 class Taken(NamedTuple):
     """The result of an engine's steps."""
 
@@ -44,6 +54,7 @@ class Taken(NamedTuple):
     loss: float  # of the last mini-batch
     samples: int
     state: State = NO_STATE  # what a stateful rule remembers after the steps
+    looks: Looks | None = None  # at evaluations on the way, if the engine took steps beyond them
 
 
 class Request(NamedTuple):

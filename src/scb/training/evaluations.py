@@ -9,6 +9,7 @@ from scb import metrics
 from scb.arrays import Array
 from scb.model import LinearTransformer
 from scb.task import Task
+from scb.training.engine import Looks
 from scb.training.run import COLUMNS, Run
 
 
@@ -27,7 +28,8 @@ class Evaluations:
     def __init__(self, task: Task) -> None:
         self._task = task
         self._counts: list[tuple[float, ...]] = []  # step, stage, samples, batch_loss
-        self._points: list[tuple[Array, Array, Array]] = []  # V, and the sums of A
+        # V (E, N, N), and the sums of A, of one evaluation or of several
+        self._points: list[tuple[Array, Array, Array]] = []
         self._of_heads: list[dict[str, float]] = []  # instead of points: what was measured
 
     def note(self, run: Run, batch_loss: float) -> None:
@@ -40,7 +42,17 @@ class Evaluations:
         if self._task.heads > 1 or run.V.ndim == 3:
             self._of_heads.append(metrics.measure(self._task, run.V, run.A))
         else:
-            self._points.append((run.V, *metrics.column_sums(self._task, attention_of(run))))
+            sums = metrics.column_sums(self._task, attention_of(run))
+            self._points.append((run.V[None], sums[0][None], sums[1][None]))
+
+    def note_on_the_way(self, run: Run, batch_size: int, looks: Looks | None) -> None:
+        """Evaluate a run at moments between its next steps."""
+        if looks is None:
+            return
+        for at, loss in zip(looks.steps.tolist(), looks.losses.tolist(), strict=True):
+            samples = run.samples + at * batch_size
+            self._counts.append((run.step + at, run.stage + 1, samples, loss))
+        self._points.append((looks.V, looks.moments, looks.on_support))
 
     def noted(self, run: Run, batch_loss: float, every: int) -> bool:
         """Evaluate a run if it is time, every so many steps and at the end of each stage; return
@@ -67,7 +79,7 @@ class Evaluations:
             names = tuple(rows)
         else:
             columns = zip(*self._points, strict=True)
-            rows = counts | metrics.measure_all(self._task, *map(np.stack, columns))
+            rows = counts | metrics.measure_all(self._task, *map(np.concatenate, columns))
         self._counts = []
         self._points = []
         self._of_heads = []

@@ -131,9 +131,13 @@ def train(
                 # A run that is replaced must not be mistaken for this one.
                 folder.file(FILE).unlink(missing_ok=True)
         saved = run.step
+        # Steps beyond evaluations are taken where nobody looks on
+        alone = engine if isinstance(engine, Cuda) and not callbacks and folder is None else None
         while not run.finished:
-            run, request = asked(run, recipe, every)
-            taken = engine.take(*request)
+            far = alone.far(recipe.stages[run.stage], every) if alone else every
+            run, request = asked(run, recipe, every, far)
+            taken = alone.take_together({0: request}, every)[0] if alone else engine.take(*request)
+            evaluations.note_on_the_way(run, request.stage.batch_size, taken.looks)
             run = advanced(run, recipe, request.steps, taken)
             run = judged(task, run, recipe, source, judge, judge_samples)
             if not evaluations.noted(run, taken.loss, every):
@@ -238,14 +242,14 @@ def choose_engine(
     return Composed(Fresh(task) if source is None else source, recipe.transformer)
 
 
-def asked(run: Run, recipe: Recipe, every: int) -> tuple[Run, Request]:
-    """The steps of a run up to its next evaluation, end of a stage or check of its ``stop``, and
-    the run before them.
+def asked(run: Run, recipe: Recipe, every: int, far: int) -> tuple[Run, Request]:
+    """The steps of a run up to an evaluation, end of a stage or check of its ``stop``, at most
+    ``far`` (a multiple of ``every``), and the run before them.
     """
     stage = recipe.stages[run.stage]
     if run.stage_step == 0:
         run = _rounded(run, recipe.mu, stage.enter, stage.name)
-    ahead = min(every - run.step % every, stage.ahead(run.stage_step))
+    ahead = min(far - run.step % every, stage.ahead(run.stage_step))
     return run, Request(
         run.V,
         run.parameters,
@@ -285,7 +289,7 @@ def _rounded(run: Run, mu: Array, roundings: Sequence[Rounding], stage: str) -> 
     """The run after these roundings of its (V, A). It is noted if one takes the mirror image."""
     for rounding in roundings:
         A = run.parameters
-        if isinstance(A, OnGpu) and isinstance(rounding, ON_GPU):
+        if isinstance(A, OnGpu) and A.large and isinstance(rounding, ON_GPU):
             V, there = rounding(run.V, A.there, mu)
             mirrored = isinstance(rounding, ResolveSign) and V is not run.V
             run = replace(run, V=V, parameters=A.like(there))
@@ -327,7 +331,7 @@ def judged(
         A = attention_of(run)
         if isinstance(A, OnGpu):
             source = A.source
-            A = A.there
+            A = A.there if A.large else np.asarray(A)
         word, _, _, samples = check(run.V, A, recipe.mu, source, keys)
     else:
         return run

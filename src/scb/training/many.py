@@ -138,10 +138,13 @@ def _on_gpu(
     while live := [i for i, run in enumerate(runs) if not run.finished]:
         requests = {}
         for i in live:
-            runs[i], requests[i] = asked(runs[i], wanted[i][1], every)
-        taken = engine.take_together(requests)
+            recipe = wanted[i][1]
+            far = engine.far(recipe.stages[runs[i].stage], every)
+            runs[i], requests[i] = asked(runs[i], recipe, every, far)
+        taken = engine.take_together(requests, every)
         for i in live:
             task, recipe, _ = wanted[i]
+            evaluations[i].note_on_the_way(runs[i], requests[i].stage.batch_size, taken[i].looks)
             run = advanced(runs[i], recipe, requests[i].steps, taken[i])
             run = judged(task, run, recipe, None, judge, judge_samples)
             evaluations[i].noted(run, taken[i].loss, every)

@@ -1,19 +1,18 @@
 // What is measured of A (TOKENS, stride) between steps: sums of each column, and the mass that stands out of its noise.
 //
-// blockIdx.x is the column, blockIdx.z the run; A of these runs lies one after the other.
+// blockIdx.x is the column, blockIdx.z the run; A of these runs lies one after the other, or if by_run that of all runs.
 #include "block.cuh"
 
 // found (4 + sparsity, TOKENS): for b = a − 1/T, Σb and Σb²; over the entries that reach the run's threshold, Σa and Σa²; and the
 // entries at its positions (TOKENS, sparsity).
 extern "C" __global__ void __launch_bounds__(UPDATE_THREADS)
-    column_moments(const int* runs, int T, int stride, int sparsity, const double* thresholds, const int* positions,
+    column_moments(const int* runs, int by_run, int T, int stride, int sparsity, const double* thresholds, const int* positions,
                    const double* A, double* found) {
     SHARED_POOL(pool);
     double* parts = (double*)pool;  // (4 · BLOCK,)
     int k = blockIdx.x;
-    size_t column = (size_t)blockIdx.z * TOKENS + k;
-    const double* a = A + column * stride;
     int run = runs[blockIdx.z];
+    const double* a = A + ((size_t)(by_run ? run : blockIdx.z) * TOKENS + k) * stride;
     double threshold = thresholds[run];
     double base = 1.0 / T;
     double sums[4] = {0.0, 0.0, 0.0, 0.0};

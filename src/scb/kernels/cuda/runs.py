@@ -56,6 +56,7 @@ class DeviceRuns:
         self._positions = stacked(one.positions.T.astype(np.int32) for one in labels)
         self._q = stacked(one.q.T for one in labels)
         self._P = stacked(one.P.T for one in labels)
+        self._sums_shape = (4 + self._positions.shape[2], N)  # of ``moments`` of a run
         self.V = xp.empty((R, N, N))
         self.A = xp.zeros((R, N, self.stride))
         self._mu = xp.empty((R, N))  # of the preconditioner
@@ -126,15 +127,20 @@ class DeviceRuns:
         (R, 4, N), and the entries at the positions of its support, (R, Q, N).
         """
         self.choose(runs)
-        R, N = columns.shape[:2]
-        Q = self._positions.shape[2]
-        found = self._device.xp.empty((R, 4 + Q, N))
-        self._launch(
-            "column_moments", (N, 1, R), FIXED.UPDATE_THREADS, 8 * 4 * FIXED.UPDATE_THREADS,
-            self._places, self.T, self.stride, Q, self._thresholds, self._positions, columns, found,
-        )  # fmt: skip
+        found = self._device.xp.empty((len(columns), *self._sums_shape))
+        self._add_up(columns, found, by_run=False)
         sums = self.fetch(found)
         return sums[:, :4], sums[:, 4:]
+
+    def _add_up(self, columns: Any, found: Any, *, by_run: bool) -> None:
+        """The sums of ``moments`` of the chosen runs, from ``columns`` of all runs or of those."""
+        R = len(found)
+        Q, N = self._sums_shape[0] - 4, self.N
+        self._launch(
+            "column_moments", (N, 1, R), FIXED.UPDATE_THREADS, 8 * 4 * FIXED.UPDATE_THREADS,
+            self._places, by_run, self.T, self.stride, Q, self._thresholds, self._positions,
+            columns, found,
+        )  # fmt: skip
 
     def mass_standing_out(self, columns: Any, quantile: float, tiny: float) -> Array:
         """The mass of each column that stands out of its noise by so many standard deviations,

@@ -62,13 +62,15 @@ class DeviceSteps(DeviceRuns):
         batch_size: int,
         *,
         frozen: bool = False,
-    ) -> tuple[NDArray[np.int64], Array]:
+        looks: range = range(0),
+    ) -> tuple[NDArray[np.int64], Array, tuple[Array, Array, Array]]:
         """Steps of these runs with the keys (steps, R); ``frozen`` ones leave A as it is. The
         step sizes are those of ``set_rates``.
 
         Returns the number of steps that each run has done, which is smaller than the number of keys
-        if V or A reaches the limit (what stands there then is beyond it), and the mean loss of
-        each step, (steps, R).
+        if V or A reaches the limit (what stands there then is beyond it), the mean loss of each
+        step, (steps, R), and what was seen after as many steps as ``looks`` says: V (E, R, N, N),
+        and the sums of ``moments``.
         """
         steps, R = keys.shape
         active = self._active_positions(runs) if frozen else None
@@ -83,14 +85,24 @@ class DeviceSteps(DeviceRuns):
         def one() -> None:
             self._step(work, batch_size, frozen, active)
 
-        one()
-        if steps > 1:
-            step = self._recorded_step((R, batch_size, frozen, active is None), one)
-            for _ in range(steps - 1):
-                step()
+        name = R, batch_size, frozen, active is None
+        xp = self._device.xp
+        V = xp.empty((len(looks), R, self.N, self.N))
+        sums = xp.empty((len(looks), R, *self._sums_shape))
+        for number in range(1, steps + 1):
+            # What is recorded has to have run once
+            step = one if number == 1 else self._recorded_step(name, one)
+            self._recorded.get(name, step)()
+            if number in looks:
+                at = looks.index(number)
+                V[at] = self._chosen(self.V, runs)
+                self._add_up(self.A, sums[at], by_run=True)
         found = self._device.xp.concatenate((self._failed[:R], self._loss[: steps * R]))
         numbers = self.fetch(found)
-        return np.minimum(numbers[:R].astype(np.int64), steps), numbers[R:].reshape(steps, R)
+        done = np.minimum(numbers[:R].astype(np.int64), steps)
+        seen = self.fetch(sums) if len(looks) else np.empty(sums.shape)
+        V = self.fetch(V) if len(looks) else np.empty(V.shape)
+        return done, numbers[R:].reshape(steps, R), (V, seen[:, :, :4], seen[:, :, 4:])
 
     def differentiate(self, runs: Sequence[int], keys: NDArray[np.uint64], B: int) -> Workspace:
         """Summed gradients of a mini-batch of each run at its (V, A), with keys (R,): ``gV``, ``g``

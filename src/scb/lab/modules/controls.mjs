@@ -1,26 +1,29 @@
-// The settings of the page: fields made from a list, each tied to one place in the state.
-import { RUN_DEFAULTS } from "./state.mjs";
+// The settings of the page. A scene shows the few that belong to its idea; the others are behind a fold.
+import { element, field } from "./fields.mjs";
+import { LINES, apart, runName } from "./runs.mjs";
+import { MOST_RUNS, RUN_DEFAULTS } from "./state.mjs";
 
 const ENSEMBLE_NAMES = { strong: "strong (the paper's)", dirichlet: "Dirichlet", uniform: "uniform", softmax: "softmax" };
 const TASK = [
-  { name: "N", label: "tokens N", least: 2, low: 2, high: 20, whole: true },
-  { name: "T", label: "positions T", least: 2, low: 50, high: 20000, whole: true, log: true },
+  { name: "N", label: "tokens N", least: 2, most: 255, low: 2, high: 20, whole: true },
+  { name: "T", label: "positions T", least: 2, most: 1e6, low: 50, high: 20000, whole: true, log: true },
   { name: "sparsity", label: "sparsity Q", least: 1, low: 1, high: 6, whole: true },
   { name: "ensemble", label: "P drawn as", choices: ENSEMBLE_NAMES },
   { name: "K_P", label: "sharpness K_P", low: 0, high: 0.6, step: 0.02 },
   { name: "seed", label: "task seed", plain: true, whole: true, help: "taskSeed" },
 ];
 const RUN = [
-  { name: "recipe", label: "recipe", choices: { paper: "the paper's", tuned: "tuned", sgd: "SGD, no ℓ1" } },
+  { name: "recipe", label: "recipe", choices: { paper: "the paper's", tuned: "tuned", sgd: "SGD, no ℓ1", softmax: "softmax attention" } },
   { name: "lam", label: "λ", low: 1e-6, high: 1e-2, log: true, only: ["paper"] },
-  { name: "batchSize", label: "batch size B", least: 1, low: 4, high: 2048, whole: true, log: true, only: ["paper", "sgd"] },
+  { name: "batchSize", label: "batch size B", least: 1, low: 4, high: 2048, whole: true, log: true, only: ["paper", "sgd", "softmax"] },
   { name: "eta", label: "η of stages", triple: true, only: ["paper", "sgd"] },
-  { name: "steps", label: "steps of stages", triple: true, whole: true, only: ["paper", "sgd"] },
+  { name: "steps", label: "steps of stages", triple: true, whole: true, only: ["paper", "sgd", "softmax"] },
   { name: "accuracy", label: "accuracy", low: 0.005, high: 0.1, log: true, only: ["tuned"] },
   {
     name: "projector",
     label: "projector",
-    choices: { auto: "the recipe's own", euclidean: "Euclidean (the paper's)", mu: "of the μ-product" },
+    choices: { auto: "the recipe's own", euclidean: "Euclidean (the paper's)", mu: "μ-projector" },
+    only: ["paper", "tuned", "sgd"],
   },
   { name: "resolveSign", label: "resolve the sign", check: true, only: ["paper", "sgd"] },
   { name: "freezeV", label: "freeze V", check: true, help: "freeze" },
@@ -28,214 +31,114 @@ const RUN = [
   { name: "seed", label: "seed", plain: true, whole: true, help: "runSeed" },
 ];
 
-export function element(tag, attributes = {}, ...children) {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (value === true) node.setAttribute(name, "");
-    else if (value !== false && value !== null) node.setAttribute(name, value);
-  }
-  node.append(...children);
-  return node;
-}
+const specOf = (name) => (name.startsWith("task.") ? TASK : RUN).find((spec) => spec.name === name.split(".")[1]);
 
-// A field; `read` gives its value in the state, `write` puts a new one there.
-function field(spec, id, read, write) {
-  const value = read();
-  const label = element("label", { for: id, "data-help": spec.help ?? spec.name }, spec.label);
-  if (spec.choices) {
-    const options = Object.entries(spec.choices).map(([key, words]) =>
-      element("option", { value: key, selected: key === value }, words),
-    );
-    return wrap(label, element("select", { id, onchange: (event) => write(event.target.value) }, ...options));
-  }
-  if (spec.check)
-    return wrap(
-      label,
-      element("input", { id, type: "checkbox", checked: value, onchange: (event) => write(event.target.checked) }),
-    );
-  if (spec.triple) {
-    const inputs = value.map((part, i) =>
-      box(spec, `${id}-${i}`, part, (next) => write(value.map((old, j) => (i === j ? next : old)))),
-    );
-    inputs[0].id = id;
-    inputs.forEach((input, i) => input.setAttribute("aria-label", `${spec.label} ${i + 1}`));
-    return wrap(label, element("span", { class: "triple" }, ...inputs));
-  }
-  if (spec.plain) return wrap(label, box(spec, id, value, write));
-  return wrap(label, element("span", { class: "pair" }, slider(spec, value, write), box(spec, id, value, write)));
-}
-
-const wrap = (label, input) => element("div", { class: "field" }, label, input);
-
-function slider(spec, value, write) {
-  const at = (x) => (spec.log ? Math.log10(x) : x);
-  const step = spec.log ? 0.01 : (spec.step ?? 1);
-  const input = element("input", {
-    type: "range",
-    min: at(spec.low),
-    max: at(spec.high),
-    step,
-    "aria-label": `${spec.label}, slider`,
-  });
-  input.value = at(value);
-  input.addEventListener("change", () => {
-    const raw = spec.log ? 10 ** Number(input.value) : Number(input.value);
-    write(spec.whole ? Math.round(raw) : Number(raw.toPrecision(3)));
-  });
-  return input;
-}
-
-// A box for a number: what is no number is marked, and changes nothing.
-function box(spec, id, value, write) {
-  const input = element("input", { id, type: "text", inputmode: "decimal", autocomplete: "off" });
-  input.value = String(value);
-  input.addEventListener("change", () => {
-    const next = Number(input.value.trim().replaceAll(",", "."));
-    const fits =
-      input.value.trim() !== "" && Number.isFinite(next) && next >= (spec.least ?? 0) && (!spec.whole || Number.isInteger(next));
-    input.classList.toggle("bad", !fits);
-    if (fits) write(next);
-  });
-  return input;
-}
-
-/** Draw all settings for a state. `change(edit)` is called with a function that edits the state. */
-export function drawControls(root, state, { change, keep, transfer, ownData, view }) {
-  const open = [...root.querySelectorAll("details")].filter((node) => node.open).map((node) => node.id);
-  const focused = document.activeElement?.id;
-  root.replaceChildren(
-    taskFields(state, change),
-    runFields(state, change, view),
-    transferFields(state, transfer),
-    dataFields(state, ownData),
-    keepFields(keep),
-  );
-  for (const id of open) root.querySelector(`#${id}`)?.setAttribute("open", "");
-  if (focused && root.querySelector(`#${CSS.escape(focused)}`)) root.querySelector(`#${CSS.escape(focused)}`).focus();
-}
-
-function taskFields(state, change) {
-  const shown = state.data ? TASK.filter((spec) => ["T", "sparsity"].includes(spec.name)) : TASK;
-  const fields = shown.map((spec) => {
-    const own = state.data && spec.name === "T" ? { ...spec, label: "context T", low: 5 } : spec;
-    return field(
-      own,
-      `task-${spec.name}`,
-      () => state.task[spec.name],
-      (value) => change((next) => (next.task[spec.name] = value)),
-    );
-  });
-  const another = element("button", { onclick: () => change((next) => (next.task.seed += 1)) }, "New task");
-  return element(
-    "fieldset",
-    { id: "task" },
-    element("legend", {}, state.data ? "Own data" : "Task"),
-    ...fields,
-    ...(state.data ? [] : [element("div", { class: "row" }, another)]),
-  );
-}
-
-function runFields(state, change, view) {
+/**
+ * Draw the settings that `asked` names ("run.lam"), and the others behind a fold if `rest` is true; null asks for all. What is there
+ * already is updated in place. `page.state` is the state; `act` holds what the page does: change(edit, live), view, keep, …
+ */
+export function drawControls(root, page, act, asked = null, rest = true) {
+  const { state } = page;
   const run = state.runs[state.view];
-  const tabs = state.runs.map((_, i) =>
-    element(
-      "button",
-      { role: "tab", "aria-selected": String(i === state.view), onclick: () => view(i) },
-      element("span", { class: "swatch", style: `border-top: 3px ${["solid", "dashed", "dotted", "double"][i]} var(--run${i})` }),
-      "ABCD"[i],
-    ),
-  );
-  const add = element(
-    "button",
-    {
-      id: "add-run",
-      disabled: state.runs.length >= 4,
-      title: "a copy of this run, to be changed",
-      onclick: () =>
-        change((next) => {
-          next.runs.push(structuredClone(run));
-          next.view = next.runs.length - 1;
-        }),
-    },
-    "+ compare",
-  );
-  const remove = element(
-    "button",
-    {
-      id: "remove-run",
-      disabled: state.runs.length < 2,
-      onclick: () =>
-        change((next) => {
-          next.runs.splice(next.view, 1);
-          next.view = Math.min(next.view, next.runs.length - 1);
-        }),
-    },
-    "remove",
-  );
-  const shown = RUN.filter((spec) => !spec.only || spec.only.includes(run.recipe));
-  const fields = shown.map((spec) =>
-    field(
-      spec,
-      `run-${spec.name}`,
-      () => run[spec.name],
-      (value) => change((next) => edit(next.runs[next.view], spec.name, value)),
-    ),
-  );
-  const reset = element(
-    "button",
-    {
-      onclick: () =>
-        change((next) => {
-          next.runs[next.view] = { ...structuredClone(RUN_DEFAULTS), seed: run.seed };
-        }),
-    },
-    "The paper's settings",
-  );
-  return element(
-    "fieldset",
-    { id: "run" },
-    element("legend", {}, "Runs"),
-    element("div", { class: "row", role: "tablist" }, ...tabs, add, remove),
-    ...fields,
-    element("div", { class: "row" }, reset),
-  );
+  const shape = JSON.stringify([asked, rest, Boolean(state.data), state.runs.length, state.view, run.recipe]);
+  if (root.dataset.shape === shape) {
+    for (const sync of root.syncs) sync();
+    return;
+  }
+  const open = [...root.querySelectorAll("details[open]")].map((node) => node.id);
+  const focused = document.activeElement?.id;
+  root.dataset.shape = shape;
+  root.syncs = [];
+  const take = (made) => {
+    root.syncs.push(made.sync);
+    return made.node;
+  };
+  const make = fieldMaker(page, act, take);
+  const first = (asked ?? []).filter((name) => name.includes(".") && fits(specOf(name), name, state)).map(make);
+  if (asked?.includes("turn")) first.push(row(element("button", { id: "turn", onclick: act.turn }, "Turn the heads")));
+  const others = (specs, kind) => specs.map((spec) => `${kind}.${spec.name}`).filter((name) => !asked?.includes(name) && fits(specOf(name), name, state));
+  const own = asked?.includes("own") ? [take(dataFields(page, act.ownData, true))] : [];
+  const tabs = state.runs.length > 1 || !asked ? [runTabs(page, act, asked === null)] : [];
+  const tries = asked && (first.length || tabs.length) ? [group("Try it", ...tabs, ...first)] : [];
+  const all = () => [
+    group(state.data ? "Own data" : "Task", ...others(TASK, "task").map(make), ...(state.data ? [] : [newTask(act)])),
+    group("Runs", ...(asked ? [runTabs(page, act, true)] : tabs), ...others(RUN, "run").map(make), resetRun(act)),
+    transferFields(state, act.transfer),
+    ...(own.length ? [] : [take(dataFields(page, act.ownData, false))]),
+    take(keepFields(act.keep)),
+  ];
+  const folded = asked ? [element("details", { id: "settings" }, element("summary", {}, "All settings"), ...(rest ? all() : []))] : all();
+  root.replaceChildren(...own, ...tries, ...(rest ? folded : []));
+  for (const id of open) root.querySelector(`#${id}`)?.setAttribute("open", "");
+  if (focused) root.querySelector(`#${CSS.escape(focused)}`)?.focus();
 }
 
-const edit = (run, name, value) => {
-  run[name] = value;
+function fits(spec, name, state) {
+  if (!spec) return false;
+  if (state.data && name.startsWith("task.")) return ["T", "sparsity"].includes(spec.name);
+  return !spec.only || spec.only.includes(state.runs[state.view].recipe);
+}
+
+const fieldMaker = (page, act, take) => (name) => {
+  const [kind, key] = name.split(".");
+  const of = (state) => (kind === "task" ? state.task : state.runs[state.view]);
+  const spec = page.state.data && name === "task.T" ? { ...specOf(name), label: "context T", low: 5 } : specOf(name);
+  const write = (value, live) => act.change((next) => (of(next)[key] = value), live);
+  return take(field(spec, `${kind}-${key}`, () => of(page.state)[key], write));
 };
 
-function transferFields(state, transfer) {
-  const button = element(
-    "button",
-    { id: "transfer", disabled: Boolean(state.data), onclick: transfer, "data-help": "transfer" },
-    "Keep V, draw a new Q, go on",
-  );
-  return element("fieldset", {}, element("legend", {}, "Transfer"), element("div", { class: "row" }, button));
+const group = (title, ...children) => element("fieldset", {}, element("legend", {}, title), ...children);
+const row = (...children) => element("div", { class: "row" }, ...children);
+
+function runTabs({ state }, { change, view }, editable) {
+  const words = apart(state.runs);
+  const tabs = state.runs.map((_, i) => {
+    const swatch = element("span", { class: "swatch", style: `border-top: 3px ${LINES[i]} var(--run${i})` });
+    const name = editable ? runName({ runs: [state.runs[i]] }, 0).toLowerCase() : "";
+    const label = editable ? [["blue", "orange", "green", "purple"][i]] : [runName(state, i)];
+    return element("button", { "aria-pressed": String(i === state.view), title: words[i] || name, onclick: () => view(i) }, swatch, ...label);
+  });
+  if (!editable) return element("div", { class: "row", role: "group", "aria-label": "Run shown" }, ...tabs);
+  const add = () =>
+    change((next) => {
+      next.runs.push(structuredClone(next.runs[next.view]));
+      next.view = next.runs.length - 1;
+    });
+  const remove = () => change((next) => next.runs.splice(next.view, 1));
+  const title = "a copy of this run, to be changed";
+  const buttons = [
+    element("button", { id: "add-run", disabled: state.runs.length >= MOST_RUNS, title, onclick: add }, "+ compare"),
+    element("button", { id: "remove-run", disabled: state.runs.length < 2, onclick: remove }, "remove"),
+  ];
+  return element("div", { class: "row", role: "group", "aria-label": "Runs" }, ...tabs, ...buttons);
 }
 
-function dataFields(state, { use, drop, kalevala }) {
+const newTask = ({ change }) => row(element("button", { onclick: () => change((next) => (next.task.seed += 1)) }, "New task"));
+
+function resetRun({ change }) {
+  const reset = (next) => {
+    next.runs[next.view] = { ...structuredClone(RUN_DEFAULTS), seed: next.runs[next.view].seed };
+  };
+  return row(element("button", { onclick: () => change(reset) }, "The paper's settings"));
+}
+
+function transferFields(state, transfer) {
+  const attributes = { id: "transfer", disabled: Boolean(state.data), onclick: transfer, "data-help": "transfer" };
+  return group("Transfer", row(element("button", attributes, "Keep V, draw a new Q, go on")));
+}
+
+function dataFields(page, { use, drop, kalevala }, open) {
   const text = element("textarea", {
     id: "own-text",
     rows: 5,
-    "aria-label": "Own text or column",
+    "aria-label": "Your text or column",
     placeholder: "Paste a text, or a column with one symbol per line; or drop a file here.",
   });
-  if (state.data) text.value = state.data.text.slice(0, 40000);
-  const unit = element(
-    "select",
-    { id: "own-unit", "aria-label": "symbols are" },
-    ...["guess", "characters", "words", "lines"].map((word) =>
-      element(
-        "option",
-        { value: word, selected: state.data?.unit === word },
-        word === "guess" ? "guess what symbols are" : `symbols are ${word}`,
-      ),
-    ),
-  );
-  const train = element("button", { id: "own-train", onclick: () => use(text.value, unit.value) }, "Train on it");
-  const back = element("button", { id: "own-drop", disabled: !state.data, onclick: drop }, "Back to tasks");
+  const units = { guess: "guess what symbols are", characters: "symbols are characters", words: "symbols are words", lines: "symbols are lines" };
+  const options = Object.entries(units).map(([value, words]) => element("option", { value }, words));
+  const unit = element("select", { id: "own-unit", "aria-label": "Symbols are" }, ...options);
+  const train = element("button", { id: "own-train", class: "primary", onclick: () => use(text.value, unit.value) }, "Train on it");
+  const back = element("button", { id: "own-drop", onclick: drop }, "Back to tasks");
   const example = element("button", { id: "own-kalevala", onclick: kalevala }, "The Kalevala");
   text.addEventListener("dragover", (event) => event.preventDefault());
   text.addEventListener("drop", async (event) => {
@@ -245,30 +148,26 @@ function dataFields(state, { use, drop, kalevala }) {
     text.value = await file.text();
     use(text.value, unit.value);
   });
-  return element(
-    "details",
-    { id: "own" },
-    element("summary", { "data-help": "data" }, "Your own text"),
-    text,
-    element("div", { class: "field" }, unit),
-    element("div", { class: "row" }, train, example, back),
-  );
+  const sync = () => {
+    const { data } = page.state;
+    if (data && document.activeElement !== text) text.value = data.text.slice(0, 40000);
+    if (data && document.activeElement !== unit) unit.value = data.unit;
+    back.disabled = !data;
+  };
+  sync();
+  const heading = element("summary", { "data-help": "data" }, "Your own text");
+  const node = element("details", { id: "own", open }, heading, text, element("div", { class: "field" }, unit), row(train, example, back));
+  return { node, sync };
 }
 
 function keepFields({ link, csv, python }) {
   const code = element("textarea", { id: "python", rows: 5, readonly: true, "aria-label": "The same run in Python" });
-  code.value = python();
-  return element(
-    "fieldset",
-    {},
-    element("legend", {}, "Keep"),
-    element(
-      "div",
-      { class: "row" },
-      element("button", { id: "link", onclick: link }, "Copy link"),
-      element("button", { id: "csv", onclick: csv }, "History (CSV)"),
-    ),
-    element("p", { class: "hint" }, "The same run in Python:"),
-    code,
+  const buttons = row(
+    element("button", { id: "link", onclick: link }, "Copy link"),
+    element("button", { id: "csv", onclick: csv }, "History (CSV)"),
   );
+  const node = group("Keep", buttons, element("p", { class: "hint" }, "The same run in Python:"), code);
+  const sync = () => (code.value = python());
+  sync();
+  return { node, sync };
 }

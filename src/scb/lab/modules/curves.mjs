@@ -1,4 +1,5 @@
 // Curves against steps: one quantity a panel, all runs in it, the stages marked, the population's prediction as a thin line.
+import { COLOURS } from "./state.mjs";
 import { axes, DASHES, line, prepare, short, trace } from "./plots.mjs";
 
 const boxOf = (canvas) => ({ left: 44, right: canvas.clientWidth - 8, top: 16, bottom: canvas.clientHeight - 32 });
@@ -35,6 +36,15 @@ export function curve(name, words) {
       view.runs.forEach((run, i) => {
         trace(context, box, map, run.history.step, run.history[name] ?? [], { color: style[`run${i}`], dash: DASHES[i] });
       });
+      if (view.cursor !== undefined) {
+        context.strokeStyle = style.ink;
+        line(context, map.x(view.cursor), box.top, map.x(view.cursor), box.bottom);
+      }
+    },
+    stops(canvas, view) {
+      const box = boxOf(canvas);
+      const steps = Array.from({ length: 21 }, (_, i) => (i / 20) * Math.max(...view.runs.map((run) => run.history.step.at(-1))));
+      return steps.map((step) => [box.left + (step / lastStep(view)) * (box.right - box.left), (box.top + box.bottom) / 2]);
     },
     at(x, y, canvas, view) {
       const box = boxOf(canvas);
@@ -42,7 +52,7 @@ export function curve(name, words) {
       const step = ((x - box.left) / (box.right - box.left)) * lastStep(view);
       const values = view.runs.map((run, i) => {
         const at = run.history.step.findLastIndex((s) => s <= step);
-        return at < 0 ? null : `${"ABCD"[i]}: ${short(run.history[name][at])}`;
+        return at < 0 ? null : `${COLOURS[i]}: ${short(run.history[name][at])}`;
       });
       return `${words} At step ${Math.round(step)}: ${values.filter(Boolean).join(", ")}.`;
     },
@@ -56,7 +66,7 @@ function lastStep(view) {
     const open = stages.some((stage) => stage.stopAt !== null); // ends when its signal is there: unknown beforehand
     return open ? 0 : from + stages.reduce((sum, stage) => sum + stage.steps, 0);
   });
-  const taken = view.runs.map((run) => (run.finished ? run.step : run.step * 1.15));
+  const taken = view.runs.map((run) => run.history.step.at(-1) * (run.finished || run.row !== undefined ? 1 : 1.15));
   return Math.max(20, ...taken, ...(view.runs.every((run) => run.finished) ? [] : planned));
 }
 

@@ -122,10 +122,10 @@ export function levels(stage, V, mu) {
 /** One proximal step of a stage, in place: V ← V − η_V ∇̂_V;  a ← Proj(soft(a − η_A ∇_a/μ_k, λ)). The gradients are overwritten. */
 export function proximalStep(V, A, gV, gA, mu, stage) {
   const N = mu.length;
-  const T = A.length / N;
+  const T = A.length / N; // with several heads, the positions of all
   const lam = levels(stage, V, mu); // of the V before the step
   if (stage.eta_V > 0) {
-    preconditionV(gV, mu, stage.projector);
+    for (let head = 0; head < V.length; head += N * N) preconditionV(gV.subarray(head, head + N * N), mu, stage.projector);
     for (let i = 0; i < V.length; i++) V[i] -= stage.eta_V * gV[i];
   }
   if (stage.eta_A > 0) {
@@ -150,6 +150,30 @@ function proximalColumn(A, g, begin, T, rate, mean, lam) {
   }
   const shift = (1 - sum) / T;
   for (let t = begin; t < begin + T; t++) A[t] += shift;
+}
+
+/** The attention of a softmax transformer with logits W: each column after a softmax over positions, into A. */
+export function softmaxColumns(W, A, N) {
+  const T = W.length / N;
+  for (let begin = 0; begin < W.length; begin += T) {
+    let most = -Infinity;
+    for (let t = begin; t < begin + T; t++) if (W[t] > most) most = W[t];
+    let sum = 0;
+    for (let t = begin; t < begin + T; t++) sum += A[t] = Math.exp(W[t] - most);
+    for (let t = begin; t < begin + T; t++) A[t] /= sum;
+  }
+}
+
+/** One step of plain gradient descent on V and the logits W, in place, with ∇_w = (diag(a) − aaᵀ)∇_a; A follows. */
+export function softmaxStep(V, W, A, gV, gA, N, stage) {
+  const T = W.length / N;
+  for (let i = 0; i < V.length; i++) V[i] -= stage.eta_V * gV[i];
+  for (let begin = 0; begin < W.length; begin += T) {
+    let mean = 0;
+    for (let t = begin; t < begin + T; t++) mean += A[t] * gA[t];
+    for (let t = begin; t < begin + T; t++) W[t] -= stage.eta_A * A[t] * (gA[t] - mean);
+  }
+  softmaxColumns(W, A, N);
 }
 
 /** (V, A) ← (2μ1ᵀ − V, 2·11ᵀ/T − A): the mirror image, which computes the same function up to O(1/T); in place. */

@@ -1,12 +1,13 @@
 // What one keeps: the history as CSV, and the command or the lines of Python that make the same run.
+import { COLOURS } from "./state.mjs";
 import { PROJECTORS } from "./recipes.mjs";
 import { COLUMNS } from "./run.mjs";
 
-/** The histories of all runs, one after the other, with the run's letter first; columns as in `scb train`. */
+/** The histories of all runs, one after the other, with the run's colour first; columns as in `scb train`. */
 export function historyCSV(runs) {
   const names = COLUMNS.filter((name) => runs.some((run) => run.history[name]?.some(Number.isFinite)));
   const rows = runs.flatMap((run, i) =>
-    run.history.step.map((_, row) => ["ABCD"[i], ...names.map((name) => cell(run.history[name]?.[row]))].join(",")),
+    run.history.step.map((_, row) => [COLOURS[i], ...names.map((name) => cell(run.history[name]?.[row]))].join(",")),
   );
   return `run,${names.join(",")}\n${rows.join("\n")}\n`;
 }
@@ -24,6 +25,7 @@ function optionsOf(run) {
       batch_size: run.batchSize,
       resolve_sign: run.resolveSign,
     },
+    softmax: { steps: run.steps[0] + run.steps[1] + run.steps[2], batch_size: run.batchSize },
     tuned: { accuracy: run.accuracy },
   }[run.recipe];
   const own = Object.entries(all).filter(([name, value]) => String(value) !== String(PLAIN[run.recipe][name]));
@@ -34,6 +36,7 @@ function optionsOf(run) {
 const PLAIN = {
   paper: { eta: "[0.01, 0.005, 0.005]", steps: "[400, 600, 0]", batch_size: 64, lam: 1e-5, resolve_sign: true },
   sgd: { eta: "[0.01, 0.005]", steps: "[400, 600]", batch_size: 64, resolve_sign: true },
+  softmax: { steps: 2000, batch_size: 256 },
   tuned: { accuracy: 0.02 },
 };
 
@@ -49,6 +52,7 @@ function isPlain(state) {
  */
 export function pythonFor(state, settledAt = Infinity) {
   if (state.data) return pythonForData(state);
+  if (state.task.heads > 1) return pythonForHeads(state.task);
   const transferred = state.events.find((event) => event.kind === "transfer")?.step ?? Infinity;
   const run = shortened(state.runs[state.view], Math.min(settledAt, transferred));
   return isPlain(state) ? command(state.task, run, state.every) : script(state, run);
@@ -118,4 +122,9 @@ function pythonForData(state) {
   const unit = state.data.unit === "words" ? " --by word" : "";
   const words = "# The same question put to the library's estimator, which is made for dependent sequences:";
   return `${words}\nscb fit ${file}${unit} --max-lag ${state.task.T + 1} --transition shared`;
+}
+
+function pythonForHeads({ N, T, sparsity, seed, heads }) {
+  const words = "# The same task. The recipe in Python rotates the heads where the lab lets ℓ1 turn them.";
+  return `${words}\nimport scb\n\ntask = scb.Task.random(${N}, ${T}, ${sparsity}, seed=${seed}, heads=${heads})\nrun = scb.train(task, scb.recipes.tuned(task), seed=0)`;
 }

@@ -2,12 +2,15 @@
 // The worker holds one; tests drive it without a worker.
 import { dataMeasure, encode, knowledge, strongestLags } from "./data.mjs";
 import { stagesOf, transferStart } from "./recipes.mjs";
-import { advance, createRun, flip } from "./run.mjs";
-import { windowSource } from "./sources.mjs";
+import { advance, createRun, flip, turn } from "./run.mjs";
+import { firstSamples, windowSource } from "./sources.mjs";
 import { randomTask, withAttentionOf } from "./task.mjs";
 import { predict } from "./theory.mjs";
 
 const BINS = 400; // of positions, for what is drawn
+const WHOLE = 8192; // entries of A that are sent as they are, for pictures of one sample or one text
+const SAMPLES = 6; // that one can follow through the model, where T is at most STRIP
+const STRIP = 16;
 
 /** The experiment that a state describes, at step 0. */
 export function createLab(state) {
@@ -61,6 +64,7 @@ function happen(lab) {
 
 function apply(lab, event) {
   if (event.kind === "flip" && lab.runs[event.run]) flip(lab.runs[event.run]);
+  if (event.kind === "turn" && lab.runs[event.run]) turn(lab.runs[event.run]);
   if (event.kind === "transfer" && lab.task) transfer(lab, event.seed);
 }
 
@@ -89,7 +93,7 @@ function transfer(lab, seed) {
 /** What the page draws of the task: the truth, and the population's prediction for each run. */
 export function describe(lab) {
   const { T, mu, sparsity, K_P, K_Q } = lab.known;
-  const truth = lab.task && { P: lab.task.P, positions: lab.task.positions, weights: lab.task.weights };
+  const truth = lab.task && { P: lab.task.P, positions: lab.task.positions, weights: lab.task.weights, owners: lab.task.owners };
   return {
     N: mu.length,
     T,
@@ -98,8 +102,11 @@ export function describe(lab) {
     K_P,
     K_Q,
     truth,
+    heads: lab.task?.heads ?? 1,
+    singular: lab.task?.constants?.singular ?? null,
     names: lab.data?.names ?? null,
     length: lab.data?.tokens.length ?? null,
+    samples: lab.task && T <= STRIP && lab.task.heads === 1 ? firstSamples(lab.task, lab.runs[0].seed, SAMPLES) : [],
     phaseStart: lab.phaseStart,
     stages: lab.runs.map((run) =>
       run.stages.map(({ name, steps, eta_V, eta_A, batchSize, lam, stopAt }) => ({
@@ -112,12 +119,12 @@ export function describe(lab) {
         stopAt,
       })),
     ),
-    predictions: lab.task ? lab.runs.map((run) => (lab.phase === 0 ? predict(lab.task, run.stages, lab.state.every) : [])) : [],
+    predictions: lab.task?.heads === 1 ? lab.runs.map((run) => (lab.phase === 0 ? predict(lab.task, run.stages, lab.state.every) : [])) : [],
   };
 }
 
 /** Where a run stands, small enough to be sent sixty times per second: V, the attention in bins, rows of the history since `since`. */
-export function snapshot(lab, index, since, whole) {
+export function snapshot(lab, index, since) {
   const run = lab.runs[index];
   const rows = {};
   for (const [name, values] of Object.entries(run.history)) rows[name] = values.slice(since);
@@ -130,9 +137,9 @@ export function snapshot(lab, index, since, whole) {
     diverged: run.diverged,
     from: run.from ?? 0,
     rows,
-    V: whole ? run.V.slice() : null,
-    attention: whole ? attentionBins(run, lab.task) : null,
-    lags: whole && lab.data ? strongestLags(run.A, run.N, run.T) : null,
+    V: run.V.slice(),
+    attention: run.heads > 1 ? { A: run.A.slice() } : attentionBins(run, lab.task),
+    lags: lab.data ? strongestLags(run.A, run.N, run.T) : null,
   };
 }
 
@@ -168,5 +175,5 @@ function attentionBins(run, task) {
     }
     for (let j = k * Q; j < (k + 1) * Q; j++) isTrue[task.positions[j]] = 0;
   }
-  return { bins, low, high, square, onTruth };
+  return { bins, low, high, square, onTruth, A: A.length <= WHOLE ? A.slice() : null };
 }

@@ -1,23 +1,28 @@
 // The page: keeps the state, talks to the worker, draws, and writes the address.
-import { drawControls, element } from "./controls.mjs";
+import { drawControls } from "./controls.mjs";
 import { encode, guessUnit } from "./data.mjs";
+import { embedded, listenForTheme, reportHeight, setTheme, whenSeen } from "./embed.mjs";
 import { historyCSV, pythonFor } from "./exports.mjs";
+import { createTape, record, seek } from "./player.mjs";
 import { readStyle } from "./plots.mjs";
 import { SCENES, sceneHash } from "./scenes.mjs";
 import { RUN_DEFAULTS, defaultState, formatState, packText, parseState, unpackText } from "./state.mjs";
+import { announce, listScenes, sceneAt, tell, writeLegend } from "./story.mjs";
 import { listenForHelp, notice } from "./tips.mjs";
 import { download, drawPanels, layPanels, ready, statusLine } from "./view.mjs";
 
 const $ = (id) => document.getElementById(id);
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const OWN_RECIPE = { eta: [0.02, 0.02, 0.005], steps: [400, 1600, 0], batchSize: 256, lam: 1e-3, projector: "mu" };
+const WAIT = 120; // milliseconds between two restarts while a slider is dragged
 
 const page = {
   state: defaultState(),
   packed: "", // own data, as the address has it
   task: null,
   runs: [],
-  style: readStyle(),
+  tape: createTape(),
+  style: null,
   log: false, // whether curves are drawn in powers of ten
   playing: false,
   over: false, // whether all runs have ended
@@ -28,47 +33,58 @@ const page = {
 let ticket = 0; // of the experiment; what an older one still sends is ignored
 let dirty = false; // whether there is something new to draw
 let lastDrawn = 0;
+let lastFrame = 0;
+let pending = 0; // a restart that is due
 
 const worker = new Worker(URL.createObjectURL(new Blob([$("worker-source").textContent], { type: "text/javascript" })));
 
 // ------------------------------------------------------------------------------------------------ state and address
 
-function address() {
-  return formatState({ ...page.state, play: false }, page.packed);
+function address(state = page.state) {
+  return formatState({ ...state, play: false }, page.packed);
 }
 
 function writeAddress() {
   const hash = `#${address()}`;
   if (hash !== location.hash) history.replaceState(null, "", hash);
+  $("whole").href = `#${address({ ...page.state, embed: "", theme: "" })}`;
 }
 
-/** Edit the settings: the experiment begins anew. */
-function change(edit) {
-  const was = page.playing;
+/** Edit the settings: the experiment is done again, up to the step where it stood. While a slider is dragged (`live`), not too often. */
+function change(edit, live = false, again = true) {
   const { state } = page;
   edit(state);
-  state.step = 0;
   state.events = [];
   state.view = Math.min(state.view, state.runs.length - 1);
   state.task.sparsity = Math.min(Math.max(state.task.sparsity, 1), state.task.T);
-  restart(was);
+  const play = page.playing;
+  const until = again ? (page.over ? Infinity : state.step) : 0;
+  clearTimeout(pending);
+  if (live) {
+    controls();
+    pending = setTimeout(() => restart({ play, until }), WAIT);
+  } else restart({ play, until });
 }
 
-function restart(play = false) {
+/** Begin the experiment of the state: at full speed `until` a step, and on from there if it is to `play`. */
+function restart({ play = false, until = page.state.step } = {}) {
   ticket++;
-  Object.assign(page, { runs: [], task: null, over: false, playing: play });
+  Object.assign(page, { runs: [], task: null, tape: createTape(), over: false, playing: play });
   notice(null);
-  worker.postMessage({ type: "start", ticket, state: page.state, play });
+  worker.postMessage({ type: "start", ticket, state: page.state, play, until });
   controls();
+  writeLegend(page);
   writeAddress();
 }
 
-/** What an address means: nothing at all begins the lecture, and a scene's name alone stands for its whole link. */
+/** What an address means: nothing at all begins the lecture, and a scene's name without a task of its own stands for its whole link. */
 function meantBy(hash) {
-  const [, name] = /^#?(?:scene=(\w+))?(?:&?play=1)?$/.exec(hash) ?? [];
-  if (name === undefined && hash.replace("#", "")) return hash;
+  const parts = hash.replace("#", "").split("&").filter(Boolean);
+  const own = parts.filter((part) => !/^(scene|play|embed|theme|speed)=/.test(part));
+  const name = parts.find((part) => part.startsWith("scene="))?.slice(6);
+  if (own.length || (parts.length && name === undefined)) return hash;
   const scene = SCENES.find(({ id }) => id === (name ?? SCENES[0].id));
-  return scene ? sceneHash(scene) : hash;
+  return scene ? [sceneHash(scene), ...parts].join("&") : hash;
 }
 
 async function readAddress() {
@@ -88,9 +104,19 @@ async function readAddress() {
   const play = page.state.play;
   page.state.play = false;
   $("speed").value = page.state.speed;
-  story();
-  restart(play);
+  document.documentElement.classList.toggle("embed", embedded(page.state) !== null);
+  $("whole").hidden = !embedded(page.state);
+  theme(page.state.theme);
+  tell(page.state, goTo);
+  restart({ play: play && !embedded(page.state) });
+  if (play && embedded(page.state)) whenSeen(go);
   if (read.problems.length) notice(`In the address: ${read.problems.join("; ")}.`);
+}
+
+async function goTo(scene) {
+  history.pushState(null, "", `#${sceneHash(scene)}`);
+  await readAddress();
+  $("stage").scrollIntoView({ block: "nearest" });
 }
 
 // ------------------------------------------------------------------------------------------------ the worker
@@ -101,7 +127,7 @@ const incoming = {
   task(message) {
     page.task = message.task;
     if (page.runs.length === 0) page.runs = message.task.stages.map(freshRun);
-    layPanels($("panels"), page);
+    lay();
   },
   late(message) {
     if (page.runs.length === 0) page.runs = message.late.map(freshRun);
@@ -109,6 +135,7 @@ const incoming = {
   },
   frame(message) {
     message.runs.forEach((frame, i) => absorb(page.runs[i], frame));
+    record(page.tape, message.step, message.runs);
     page.playing = message.playing;
     page.over = message.finished;
     page.state.step = message.step;
@@ -116,7 +143,7 @@ const incoming = {
       writeAddress();
       if ($("python")) $("python").value = keep.python();
     }
-    announce();
+    announce(page, () => intervene({ kind: "flip", run: page.state.view }));
     dirty = true;
   },
   happened(message) {
@@ -127,7 +154,7 @@ const incoming = {
     const empty = !$("panels").childElementCount; // an address whose task cannot be made
     if (empty) {
       page.state = defaultState();
-      story();
+      tell(page.state, goTo);
       restart();
     }
     notice(`${message.message}.${empty ? " The usual task is shown instead." : ""}`);
@@ -150,35 +177,54 @@ function append(run, { rows, from }) {
 
 function absorb(run, frame) {
   append(run, frame);
-  for (const name of ["step", "stage", "samples", "finished", "settled", "diverged", "from", "lags"]) run[name] = frame[name];
-  if (frame.V) {
-    run.V = frame.V;
-    run.attention = frame.attention;
-  }
+  for (const name of ["step", "stage", "samples", "finished", "settled", "diverged", "from", "lags", "V", "attention"]) run[name] = frame[name];
 }
 
-function play() {
+function go() {
   if (page.over) return;
   page.playing = true;
   worker.postMessage({ type: "play", speed: page.state.speed });
 }
 
 function intervene(event) {
+  page.tape.cursor = null;
   worker.postMessage({ type: "intervene", event, play: page.playing || event.kind === "transfer", speed: page.state.speed });
 }
 
 // ------------------------------------------------------------------------------------------------ drawing
 
+const lay = () => layPanels(page, embedded(page.state)?.panels ?? SCENES[sceneAt(page.state)]?.panels ?? null);
+
 function draw() {
   if (!ready(page)) return;
   drawPanels(page);
+  const { tape, state, playing, over } = page;
+  const going = playing || tape.replaying;
   $("status").textContent = statusLine(page);
-  $("play").textContent = page.playing ? "❚❚ Pause" : "▶ Run";
-  for (const id of ["play", "step", "end"]) $(id).disabled = page.over && !page.playing;
+  $("play").textContent = going ? "❚❚ Pause" : over && tape.cursor === null ? "↻ Replay" : "▶ Run";
+  for (const id of ["step", "end"]) $(id).disabled = over && !playing;
+  const scrub = $("scrub");
+  scrub.max = state.step;
+  scrub.value = tape.cursor ?? state.step;
+  scrub.setAttribute("aria-valuetext", `step ${Math.round(tape.cursor ?? state.step)} of ${state.step}`);
+}
+
+/** Play the tape again from the cursor, at the speed that is set; at its end the run goes on. */
+function replay(seconds) {
+  const { tape, state } = page;
+  const rate = Number(state.speed) || Math.max(150, state.step / 12);
+  seek(tape, tape.cursor + rate * seconds, state.step);
+  if (tape.cursor === null) {
+    tape.replaying = false;
+    go();
+  }
+  dirty = true;
 }
 
 function frame(now) {
-  const wait = calm.matches && page.playing ? 500 : 0; // little motion: two pictures a second
+  if (page.tape.replaying) replay((now - lastFrame) / 1000);
+  lastFrame = now;
+  const wait = calm.matches && (page.playing || page.tape.replaying) ? 500 : 0; // little motion: two pictures a second
   if (dirty && now - lastDrawn >= wait) {
     dirty = false;
     lastDrawn = now;
@@ -188,45 +234,10 @@ function frame(now) {
   requestAnimationFrame(frame);
 }
 
-// ------------------------------------------------------------------------------------------------ what is said
-
-/** Tell of the mirror image, once it is clear, and of a run that diverged. */
-function announce() {
-  const run = page.runs[page.state.view];
-  if (!run) return;
-  if (run.diverged) {
-    notice(`The run diverged at step ${run.diverged}: smaller step sizes or larger batches are needed.`);
-    return;
-  }
-  const mirrored = run.history.alpha_V?.at(-1) < -0.04 && run.history.alpha_A?.at(-1) < -0.04;
-  const said = $("notice").dataset.kind === "mirror";
-  if (mirrored && !said) {
-    const flip = element("button", { id: "flip", onclick: () => intervene({ kind: "flip", run: page.state.view }) }, "Flip it");
-    const words =
-      "This is the mirror image: α_V and α_A are both negative. It computes the same function up to O(1/T), and noise chose it.";
-    notice(words, flip);
-  }
-  if (!mirrored && said) notice(null);
-}
-
-function story() {
-  const at = SCENES.findIndex((scene) => scene.id === page.state.scene);
-  const buttons = [...$("scenes").querySelectorAll("button")];
-  buttons.forEach((button, i) => button.setAttribute("aria-current", i === at ? "step" : "false"));
-  $("story").hidden = at < 0;
-  if (at < 0) return;
-  $("scenes").scrollLeft = buttons[at].offsetLeft - 12; // on a narrow page the list is wider than the page
-  const next = SCENES[at + 1];
-  const onward = next ? [element("button", { id: "next-scene", onclick: () => goTo(next) }, `Next: ${next.title} →`)] : [];
-  const paragraphs = SCENES[at].text.map((words) => element("p", {}, words));
-  const picture = SCENES[at].picture ? [element("figure", {}, $("picture").content.cloneNode(true))] : [];
-  const body = element("div", {}, ...picture, ...paragraphs);
-  $("story").replaceChildren(element("h2", {}, `${at + 1}. ${SCENES[at].title}`), body, ...onward);
-}
-
-async function goTo(scene) {
-  history.pushState(null, "", `#${sceneHash(scene)}`);
-  await readAddress();
+function theme(asked) {
+  setTheme(asked);
+  page.style = readStyle();
+  dirty = true;
 }
 
 // ------------------------------------------------------------------------------------------------ settings and what one keeps
@@ -256,15 +267,16 @@ const ownData = {
       const { tokens } = encode(text, unit);
       page.packed = await packText(text);
       page.state.scene = "";
-      story();
-      change((next) => {
+      tell(page.state, goTo);
+      const edit = (next) => {
         next.data = { text, unit };
         next.task.T = Math.min(24, tokens.length - 3);
         next.task.sparsity = Math.min(2, next.task.T);
         next.runs = [{ ...structuredClone(RUN_DEFAULTS), ...OWN_RECIPE }];
         next.view = 0;
-      });
-      play();
+      };
+      change(edit, false, false);
+      go();
     } catch (error) {
       notice(`${error.message}.`);
     }
@@ -272,37 +284,59 @@ const ownData = {
   drop() {
     page.packed = "";
     page.state = { ...defaultState(), speed: page.state.speed };
-    story();
+    tell(page.state, goTo);
     restart();
   },
   kalevala: () => goTo(SCENES.find((scene) => scene.id === "text")),
 };
 
+function view(index) {
+  page.state.view = index;
+  controls();
+  writeAddress();
+  dirty = true;
+}
+
 function controls() {
   const { state } = page;
-  const transfer = () => intervene({ kind: "transfer", seed: state.task.seed + 1000 + state.events.length });
-  const view = (index) => {
-    state.view = index;
-    worker.postMessage({ type: "view", view: index });
-    controls();
-    dirty = true;
-  };
-  drawControls($("controls"), state, { change, keep, transfer, ownData, view });
+  const transfer = () => intervene({ kind: "transfer", seed: page.state.task.seed + 1000 + page.state.events.length });
+  const turn = () => intervene({ kind: "turn", run: page.state.view });
+  const inside = embedded(state);
+  const asked = inside?.fields ?? SCENES[sceneAt(state)]?.fields ?? null;
+  drawControls($("controls"), page, { change, keep, transfer, turn, ownData, view }, asked, !inside);
 }
 
 // ------------------------------------------------------------------------------------------------ buttons and keys
 
+function pause() {
+  page.tape.replaying = false;
+  page.playing = false;
+  worker.postMessage({ type: "pause" });
+  dirty = true;
+}
+
 const actions = {
-  play: () => (page.playing ? worker.postMessage({ type: "pause" }) : play()),
-  step: () => worker.postMessage({ type: "step" }),
-  end: () => worker.postMessage({ type: "play", speed: "full" }),
-  restart: () => change(() => {}),
-  reseed: () => change((next) => next.runs.forEach((run) => (run.seed += 1))),
+  play() {
+    if (page.playing || page.tape.replaying) return pause();
+    if (page.over && page.tape.cursor === null) page.tape.cursor = 0;
+    if (page.tape.cursor === null) go();
+    else page.tape.replaying = true;
+  },
+  step() {
+    page.tape.cursor = null;
+    worker.postMessage({ type: "step" });
+  },
+  end() {
+    page.tape.cursor = null;
+    worker.postMessage({ type: "play", speed: "full" });
+  },
+  restart: () => change((state) => (state.step = 0), false, false),
+  reseed: () => change((state) => state.runs.forEach((run) => (run.seed += 1)), false, false),
 };
 
 function pressed(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
-  const at = SCENES.findIndex((scene) => scene.id === page.state.scene);
+  const at = sceneAt(page.state);
   const keys = {
     " ": () => !event.target.closest("button, summary") && actions.play(),
     ".": actions.step,
@@ -313,17 +347,24 @@ function pressed(event) {
   if (keys[event.key] && keys[event.key]() !== false) event.preventDefault();
 }
 
-function begin() {
+function listen() {
   for (const [id, act] of Object.entries(actions)) $(id).addEventListener("click", act);
-  const buttons = SCENES.map((scene, i) => element("button", { onclick: () => goTo(scene) }, `${i + 1} ${scene.title}`));
-  $("scenes").replaceChildren(...buttons.map((button) => element("li", {}, button)));
   $("speed").addEventListener("change", (event) => {
     page.state.speed = event.target.value;
-    if (page.playing) play();
+    if (page.playing) go();
     writeAddress();
+  });
+  $("scrub").addEventListener("input", (event) => {
+    if (page.playing || page.tape.replaying) pause();
+    seek(page.tape, Number(event.target.value), page.state.step);
+    dirty = true;
   });
   $("log").addEventListener("change", (event) => {
     page.log = event.target.checked;
+    dirty = true;
+  });
+  $("more").addEventListener("toggle", () => {
+    if (page.task) lay();
     dirty = true;
   });
   addEventListener("keydown", pressed);
@@ -331,20 +372,19 @@ function begin() {
     if (location.hash !== `#${address()}`) readAddress();
   });
   addEventListener("resize", () => {
-    if (page.task) layPanels($("panels"), page);
+    if (page.task) lay();
     dirty = true;
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    page.style = readStyle();
-    dirty = true;
-  });
+  listenForTheme((asked) => theme(asked || page.state.theme));
   listenForHelp();
-  readAddress();
-  requestAnimationFrame(frame);
 }
 
 /** For tests and for the curious: what the page knows, as it stands. */
 const scenes = SCENES.map((scene) => ({ id: scene.id, title: scene.title, hash: sceneHash(scene) }));
 globalThis.scbLab = Object.assign(Object.create(page), { link: () => `#${address()}`, scenes });
 
-begin();
+listen();
+listScenes(goTo);
+reportHeight();
+readAddress();
+requestAnimationFrame(frame);

@@ -2,12 +2,16 @@
 //   draw(canvas, view)      view: { task, runs, state, style }
 //   at(x, y, canvas, view)  a sentence, or null
 import { axes, DASHES, dot, line, prepare, shade, short, trace } from "./plots.mjs";
+import { latest } from "./player.mjs";
 import { populationDrift } from "./theory.mjs";
 
-const symbol = (task, k) => (task.names ? task.names[k] : String(k + 1));
+const symbol = (task, k) => (task.names ? task.names[k] : String(k));
 const shownRun = (view) => view.runs[view.state.view];
 
 // ---------------------------------------------------------------------------------------------------- attention
+
+/** Whether positions are few enough for a bar each, instead of a density; own texts always are. */
+const isShort = (task) => Boolean(task.names) || task.T <= 64;
 
 function attentionLayout(canvas, task) {
   const narrow = canvas.clientWidth < 520;
@@ -18,7 +22,7 @@ function attentionLayout(canvas, task) {
   const boxes = Array.from({ length: task.N }, (_, k) => {
     const left = Math.floor(k / rows) * width;
     const top = (k % rows) * height;
-    return { left: left + 40, right: left + width - 8, top: top + 12, bottom: top + height - 8 };
+    return { left: left + 46, right: left + width - 8, top: top + 12, bottom: top + height - 8 };
   });
   return { boxes, rows };
 }
@@ -30,7 +34,7 @@ function attentionRange(view) {
   for (const value of attention.high) if (value > high) high = value;
   for (const value of attention.onTruth) [low, high] = [Math.min(low, value), Math.max(high, value)];
   if (view.task.truth) for (const weight of view.task.truth.weights) high = Math.max(high, weight);
-  if (view.task.names) {
+  if (isShort(view.task)) {
     const margin = 0.08 * (high - low || 1);
     return [low - margin, high + margin];
   }
@@ -47,7 +51,7 @@ export const attention = {
     const color = style[`run${view.state.view}`];
     boxes.forEach((box, k) => {
       const last = k % rows === rows - 1 || k === task.N - 1;
-      const scale = task.names ? "linear" : "root";
+      const scale = isShort(task) ? "linear" : "root";
       const map = axes(context, box, {
         x: [0, task.T],
         y: range,
@@ -76,7 +80,7 @@ export const attention = {
       const mine = nearestTrue(task, k, where, (8 / (box.right - box.left)) * task.T);
       if (mine !== null) {
         const { positions, weights } = task.truth;
-        return `Position ${positions[mine] + 1} is one that token ${k + 1} attends to: true weight q = ${short(weights[mine])}, learned a = ${short(found.onTruth[mine])}.`;
+        return `Position ${positions[mine]} is one that token ${k} attends to: true weight q = ${short(weights[mine])}, learned a = ${short(found.onTruth[mine])}.`;
       }
     }
     const bin = Math.min(Math.max(Math.floor((where / task.T) * found.bins), 0), found.bins - 1);
@@ -86,8 +90,18 @@ export const attention = {
     if (task.names) {
       return `After “${symbol(task, k)}”, the symbol at lag ${task.T + 1 - from} has attention ${short(found.high[cell])}. Lag 1 is the current symbol.`;
     }
-    return `Positions ${from + 1} to ${to}, which token ${k + 1} should ignore: attention from ${short(found.low[cell])} to ${short(found.high[cell])}.`;
+    if (to - from === 1) return `Position ${from}, which token ${k} should ignore: attention ${short(found.high[cell])}.`;
+    return `Positions ${from} to ${to - 1}, which token ${k} should ignore: attention from ${short(found.low[cell])} to ${short(found.high[cell])}.`;
   },
+};
+
+attention.stops = (canvas, view) => {
+  const { task } = view;
+  const { boxes } = attentionLayout(canvas, task);
+  const across = (box, t) => box.left + ((t + 0.5) / task.T) * (box.right - box.left);
+  const places = (k) =>
+    task.truth ? [...task.truth.positions.slice(k * task.sparsity, (k + 1) * task.sparsity)] : [...Array(task.T).keys()];
+  return boxes.flatMap((box, k) => places(k).map((t) => [across(box, t), (box.top + box.bottom) / 2]));
 };
 
 function nearestTrue(task, k, where, reach) {
@@ -103,13 +117,12 @@ function drawColumn(context, box, map, k, found, task, style, color) {
   const { bins, low, high, square } = found;
   const wide = (box.right - box.left) / bins;
   const zero = map.y(0);
-  const single = bins === task.T; // every position has a bin of its own: bars instead of a density
   for (let bin = 0; bin < bins; bin++) {
     const cell = k * bins + bin;
     if (!(high[cell] >= low[cell])) continue;
     const x = box.left + bin * wide;
-    if (single && task.names) {
-      context.fillStyle = color;
+    if (isShort(task)) {
+      context.fillStyle = task.names ? color : style.core;
       const gap = Math.max(1, wide * 0.7);
       context.fillRect(
         x + (wide - gap) / 2,
@@ -151,9 +164,9 @@ function labelPositions(context, box, map, task, style, height) {
     return;
   }
   context.textAlign = "left";
-  context.fillText("position 1", box.left, height - 1);
+  context.fillText("position 0", box.left, height - 1);
   context.textAlign = "right";
-  context.fillText(`T = ${task.T.toLocaleString("en")}`, box.right, height - 1);
+  context.fillText(`position ${(task.T - 1).toLocaleString("en")}`, box.right, height - 1);
 }
 
 // ---------------------------------------------------------------------------------------------------- V beside P
@@ -231,6 +244,12 @@ export const matrices = {
   },
 };
 
+matrices.stops = (canvas, { task }) =>
+  matrixLayout(canvas, task).flatMap(({ left, top, size }) => {
+    const cell = size / task.N;
+    return Array.from({ length: task.N ** 2 }, (_, i) => [left + ((i % task.N) + 0.5) * cell, top + (Math.floor(i / task.N) + 0.5) * cell]);
+  });
+
 function labelCells(context, task, style, { left, top, cell, first }) {
   context.fillStyle = style.soft;
   const skip = Math.ceil(16 / cell);
@@ -247,8 +266,15 @@ function labelCells(context, task, style, { left, top, cell, first }) {
 
 // ---------------------------------------------------------------------------------------------------- the plane of the signals
 
-const REACH = 1.45;
-const PLANE = { x: [-REACH, REACH], y: [-REACH, REACH] };
+// Half the width of the plane: as far as the runs have gone, and at least what shows the truth and its mirror.
+function reach({ runs }) {
+  let most = 1.25;
+  for (const { history } of runs) {
+    for (const values of [history.alpha_V, history.alpha_A]) for (const value of values) if (Math.abs(value) > most) most = Math.abs(value);
+  }
+  return Math.min(1.2 * most, 4);
+}
+
 const planeBox = (canvas) => ({ left: 34, right: canvas.clientWidth - 8, top: 16, bottom: canvas.clientHeight - 34 });
 
 export const plane = {
@@ -256,8 +282,9 @@ export const plane = {
     const { task, style } = view;
     const { context } = prepare(canvas, style.paper);
     const box = planeBox(canvas);
-    const map = axes(context, box, { ...PLANE, style, xLabel: "α_V", yLabel: "α_A" });
-    drawFlow(context, box, map, task, style);
+    const far = reach(view);
+    const map = axes(context, box, { x: [-far, far], y: [-far, far], style, xLabel: "α_V", yLabel: "α_A" });
+    drawFlow(context, box, map, task, style, far);
     context.strokeStyle = style.soft;
     context.lineWidth = 1;
     line(context, map.x(0), box.top, map.x(0), box.bottom);
@@ -285,26 +312,28 @@ export const plane = {
     view.runs.forEach((run, i) => {
       const { alpha_V, alpha_A } = run.history;
       trace(context, box, map, alpha_V, alpha_A, { color: style[`run${i}`], width: 2.2, dash: DASHES[i] });
-      if (alpha_V.length) dot(context, map.x(alpha_V.at(-1)), map.y(alpha_A.at(-1)), 4.5, style[`run${i}`], style.paper);
+      if (alpha_V.length) dot(context, map.x(latest(run, "alpha_V")), map.y(latest(run, "alpha_A")), 4.5, style[`run${i}`], style.paper);
     });
   },
   at(x, y, canvas, view) {
     const box = planeBox(canvas);
     if (x < box.left || x > box.right || y < box.top || y > box.bottom) return null;
     const run = shownRun(view);
-    const here = `α_V = ${short(run.history.alpha_V.at(-1))}, α_A = ${short(run.history.alpha_A.at(-1))}`;
+    const here = `α_V = ${short(latest(run, "alpha_V"))}, α_A = ${short(latest(run, "alpha_A"))}`;
     return `The run is at ${here}. Arrows: where the population process would go from there. (1, 1) is the truth, (−1, −1) its mirror image.`;
   },
 };
 
-function drawFlow(context, box, map, task, style) {
+plane.stops = (canvas) => [[canvas.clientWidth / 2, canvas.clientHeight / 2]];
+
+function drawFlow(context, box, map, task, style, far) {
   const across = Math.max(9, Math.floor((box.right - box.left) / 30));
   context.strokeStyle = style.flow;
   context.lineWidth = 1;
   for (let i = 0; i < across; i++) {
     for (let j = 0; j < across; j++) {
-      const v = REACH * ((2 * i + 1) / across - 1);
-      const a = REACH * ((2 * j + 1) / across - 1);
+      const v = far * ((2 * i + 1) / across - 1);
+      const a = far * ((2 * j + 1) / across - 1);
       const [driftV, driftA] = populationDrift(v, a, task.K_P, task.K_Q, task.T);
       const [dx, dy] = [driftV / task.K_Q, -driftA / task.K_P]; // η_V = η/K_Q, η_A = η/K_P
       const size = Math.hypot(dx, dy);

@@ -90,11 +90,16 @@ export function axes(context, box, { x, y, style, scale = "linear", xTicks = 5, 
     written = at;
   }
   context.textBaseline = "top";
+  let free = -Infinity; // where the last label ends
   for (const value of xTicks ? ticks(x[0], x[1], xTicks) : []) {
     const at = Math.round(map.x(value)) + 0.5;
     line(context, at, box.bottom, at, box.bottom + 4);
-    context.textAlign = at > box.right - 14 ? "right" : "center";
-    context.fillText(short(value), Math.min(at, box.right + 6), box.bottom + 6);
+    const { width } = context.measureText(short(value));
+    const start = Math.min(at - width / 2, box.right + 6 - width);
+    if (start < free) continue;
+    context.textAlign = "left";
+    context.fillText(short(value), start, box.bottom + 6);
+    free = start + width + 6;
   }
   if (xLabel) {
     context.textAlign = "right";

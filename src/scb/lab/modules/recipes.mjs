@@ -2,7 +2,7 @@
 // and what is done on entering and leaving it. Roundings: "sign", "project" (at the noise, or at {project: x}), "normalize".
 import { dot, times } from "./geometry.mjs";
 
-export const RECIPES = ["paper", "tuned", "sgd", "transfer"];
+export const RECIPES = ["paper", "tuned", "sgd", "softmax", "transfer"];
 
 export const DEFAULTS = {
   recipe: "paper",
@@ -18,11 +18,11 @@ export const DEFAULTS = {
 };
 
 /** The projector that each recipe has by itself, as in Python. */
-export const PROJECTORS = { paper: "euclidean", sgd: "euclidean", tuned: "mu", transfer: "mu" };
+export const PROJECTORS = { paper: "euclidean", sgd: "euclidean", softmax: "euclidean", tuned: "mu", transfer: "mu" };
 
 /** The stages of a recipe for what is known: μ, K_P, K_Q and the sparsity. Stages without steps are left out, with their roundings. */
 export function stagesOf(known, settings) {
-  const make = { paper, tuned, sgd, transfer }[settings.recipe];
+  const make = known.heads > 1 ? twoHeads : { paper, tuned, sgd, softmax, transfer }[settings.recipe];
   if (!make) throw new Error(`recipe = ${settings.recipe}: it must be one of ${RECIPES.join(", ")}`);
   return make(known, settings)
     .filter((stage) => stage.steps > 0)
@@ -63,6 +63,22 @@ function sgd(known, { eta, steps, batchSize, resolveSign }) {
   return [
     stage(known, "1", steps[0], eta[0], { batchSize }),
     stage(known, "2", steps[1], eta[1], { batchSize, enter: sign, leave: sign }),
+  ];
+}
+
+/** Plain gradient descent on a softmax transformer. Near uniform attention a step on the logits is T² times weaker than one on A. */
+function softmax(known, { steps, batchSize }) {
+  const { mu, T } = known;
+  const N = mu.length;
+  const rates = { eta_V: 0.2 * N, eta_A: 0.04 * N * T, softmax: true };
+  return [stage(known, "softmax", steps[0] + steps[1] + steps[2], 0, { batchSize, ...rates })];
+}
+
+/** Two heads: learn the function without ℓ1, then let ℓ1 turn the heads. */
+function twoHeads(known, { eta, steps, batchSize, lam }) {
+  return [
+    stage(known, "1", steps[0], eta[0], { batchSize, centred: true }),
+    stage(known, "2", steps[1], eta[1], { batchSize, centred: true, lam }),
   ];
 }
 

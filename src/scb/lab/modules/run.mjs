@@ -5,15 +5,17 @@ import {
   mirror,
   proximalStep,
   skewness,
+  softmaxStep,
   thresholdNormalize,
   thresholdProject,
   workspace,
 } from "./engine.mjs";
 import { trivialV, uniformA } from "./geometry.mjs";
+import { HEAD_MEASURES, headGradient, headSpace, headStart, holdSizes, measureHeads, turnHeads } from "./heads.mjs";
 import { MEASURES, measure } from "./metrics.mjs";
 import { freeze, freshSource, frozenGradient } from "./sources.mjs";
 
-export const COLUMNS = ["step", "stage", "samples", "batch_loss", ...MEASURES];
+export const COLUMNS = ["step", "stage", "samples", "batch_loss", ...MEASURES, ...HEAD_MEASURES];
 const LIMIT = 1e6; // a run has diverged when ‖V‖ or the norm of a column of A reaches this, or is NaN
 const CHECK_EVERY = 10;
 
@@ -24,6 +26,7 @@ const CHECK_EVERY = 10;
 export function createRun({ task, known = task, stages, seed, every = 10, source = null, V = null, measureAt = null }) {
   const { T } = known;
   const N = known.mu.length;
+  const heads = task?.heads ?? 1;
   const run = {
     task,
     known,
@@ -33,9 +36,11 @@ export function createRun({ task, known = task, stages, seed, every = 10, source
     N,
     T,
     source: source ?? freshSource(task, seed),
-    measureAt: measureAt ?? ((values, attention) => measure(task, values, attention)),
-    V: V ? Float64Array.from(V) : trivialV(known.mu),
-    A: uniformA(N, T),
+    measureAt: measureAt ?? ((values, attention) => (heads > 1 ? measureHeads : measure)(task, values, attention)),
+    heads,
+    V: V ? Float64Array.from(V) : heads > 1 ? headStart(known.mu, seed) : trivialV(known.mu),
+    A: uniformA(N, heads * T),
+    W: stages[0]?.softmax ? new Float64Array(N * T) : null, // the logits of softmax attention
     step: 0,
     stage: 0,
     stageStep: 0,
@@ -45,7 +50,7 @@ export function createRun({ task, known = task, stages, seed, every = 10, source
     diverged: null,
     settled: false,
     frozen: null,
-    space: workspace(N, T),
+    space: heads > 1 ? headSpace(N, T) : workspace(N, T),
     history: Object.fromEntries(COLUMNS.map((name) => [name, []])),
   };
   evaluate(run);
@@ -80,7 +85,13 @@ export function advance(run) {
 }
 
 function takeStep(run, stage) {
-  const { V, A, known, space } = run;
+  const { V, A, W, known, space, source, N, T } = run;
+  if (run.heads > 1) {
+    const loss = headGradient(source, stage.batchSize, run.step, V, A, N, T, space);
+    proximalStep(V, A, space.gV, space.gA, known.mu, stage);
+    if (stage.lam > 0) holdSizes(V, A, known.mu, sizeOfHead(run)); // else ℓ1 would only shift the size from A to V
+    return loss;
+  }
   if (stage.eta_A === 0 && run.task) {
     if (run.stageStep === 0 || !run.frozen) run.frozen = freeze(run.task, A) ?? "dense";
     if (run.frozen !== "dense") {
@@ -89,10 +100,14 @@ function takeStep(run, stage) {
       return loss;
     }
   }
-  const loss = batchGradient(run.source, stage.batchSize, run.step, V, A, run.N, run.T, space);
-  proximalStep(V, A, space.gV, space.gA, known.mu, stage);
+  const loss = batchGradient(source, stage.batchSize, run.step, V, A, N, T, space);
+  if (W) softmaxStep(V, W, A, space.gV, space.gA, N, stage);
+  else proximalStep(V, A, space.gV, space.gA, known.mu, stage);
   return loss;
 }
+
+// The typical ‖P_h − μ1ᵀ‖_μ of a head.
+const sizeOfHead = ({ known }) => Math.sqrt((known.constants.right[0][0] + known.constants.right[1][1]) / 2);
 
 function round(run, rounding) {
   const { V, A, known, N } = run;
@@ -106,7 +121,8 @@ function stageOver(run, stage) {
   return stage.stopAt !== null && run.stageStep % CHECK_EVERY === 0 && estimatedSignal(run.A, run.known.mu) >= stage.stopAt;
 }
 
-function bounded({ V, A, N, T }) {
+function bounded({ V, A, N }) {
+  const T = A.length / N;
   const square = (values, begin, end) => {
     let sum = 0;
     for (let i = begin; i < end; i++) sum += values[i] * values[i];
@@ -128,6 +144,12 @@ export function evaluate(run) {
     ...run.measureAt(run.V, run.A),
   };
   for (const name of COLUMNS) run.history[name].push(row[name] ?? NaN);
+}
+
+/** Turn the two heads so that each position belongs to one. */
+export function turn(run) {
+  if (run.heads > 1) turnHeads(run.V, run.A, run.known.mu, sizeOfHead(run));
+  evaluate(run);
 }
 
 /** Go over to the mirror image by hand. */

@@ -1,93 +1,144 @@
-// Scenes, in the order of a lecture: each is a link with a paragraph beside the live picture.
-// What a paragraph claims of its run is checked in tests/lab/test_lab_browser.py.
+// Scenes, in the order of a lecture. Each is a link, a sentence to begin with (lead), what to look for (text), the pictures that it
+// needs (the others are folded away) and the settings to try. What a text claims of its run is checked in tests/lab/test_lab_browser.py.
 import { KALEVALA } from "./kalevala.mjs";
 
 export const SCENES = [
   {
     id: "task",
-    title: "What the task is",
-    hash: "task.T=200&run=recipe:tuned&speed=60",
-    picture: true,
+    title: "One sample",
+    lead: "The last token says where to look; the token found there sets the odds of the next.",
+    hash: "task.T=12&run=recipe:tuned&speed=60&play=0",
+    panels: ["sample", "attention", "matrices"],
+    fields: ["task.seed"],
     text: [
-      "Each sample is 200 random tokens and one last token. The last token says where to look: after token 1, at one of the two ringed positions of the first strip below. The token found there sets the odds of the next one, through the table P. The model is told neither the positions nor P.",
-      "The model is one layer of linear attention: A says where to look, V what to make of it. It begins with uniform attention and no idea of P. Watch the stems grow to the rings, and V become P. Neither can learn alone: while V knows nothing, no position looks better than another; while A looks everywhere, V sees only averages.",
+      "Follow one sample through the model, a step at a time. A sample is twelve random tokens and a last one. The last token chooses a position, the token at that position sets the odds of the next one through the table P. The model is told neither the positions nor P.",
+      "The model is one layer of linear attention: A says where to look, V what to make of it. Neither can learn alone: while V knows nothing, no position looks better than another; while A looks everywhere, V sees only averages. Press Run and watch the stems grow to the rings, and V become P.",
     ],
   },
   {
     id: "plateau",
-    title: "The plateau and the take-off",
-    hash: "run=steps:400/1400/0;lam:0.0001;seed:6",
+    title: "The long wait",
+    lead: "For hundreds of steps nothing seems to happen. Then everything happens at once.",
+    hash: "run=steps:400/1400/0;lam:0.0001;seed:6&speed=150",
+    panels: ["plane", "attention", "loss:wide"],
+    fields: ["run.batchSize"],
     text: [
-      "The paper's own size: T = 5,000 positions, 64 samples per step. For hundreds of steps nothing seems to happen: loss and distances stay flat. The signal plane shows why. The start (0, 0) is nearly a saddle: the flow there is as small as 1/T, and the signals have to double many times before anyone can see them.",
-      "Then both take off together along the diagonal. This is the paper's sample-intensive first stage and its quick second one. The thin line is the population process, an infinite batch: it leaves the plateau by the drift 1/T alone, while the run is pushed off it by noise.",
+      "This is the paper's own size: T = 5,000 positions and 64 samples per step. At first, loss and distances stay flat. The signal plane shows why: training starts at (0, 0), which is nearly a saddle. The flow there is as weak as 1/T, and the signals have to double many times before anyone can see them.",
+      "Then both take off together, along the diagonal. The thin line is training with an infinite batch. It leaves the plateau by the weak drift alone; the run is pushed off it by noise.",
     ],
   },
   {
     id: "mirror",
     title: "The mirror image",
-    hash: "task.T=2000&run=resolveSign:0;steps:400/1000/0;lam:0.0001;seed:3",
+    lead: "This run learns the task, upside down. The loss cannot tell.",
+    hash: "task.T=2000&run=resolveSign:0;steps:400/1000/0;lam:0.0001;seed:3&speed=150",
+    panels: ["plane", "attention", "loss:wide"],
+    fields: ["run.resolveSign", "run.seed"],
     text: [
-      "The paper's algorithm exactly as printed, with another seed. This run grows the wrong way: both signals become negative, and it ends at the mirror image of the truth, (2μ1ᵀ − V, 2/T − A), with stems that hang down. The mirror computes the same function up to O(1/T), so the loss cannot tell; the drift that should decide is 1/(T·K_Q), far below the noise of 64 samples. With the paper's settings it happens to a quarter of the seeds or more.",
-      "But Q is sparse and nonnegative: a sparse attention is skewed to the right, its mirror to the left, and one can see which it is without knowing the truth. Press “Flip it”; or tick “resolve the sign”, and the run does so by itself after Stage 1.",
+      "This is the paper's algorithm exactly as printed, with another seed. Both signals turn negative, and the run ends at the mirror image of the true answer: the stems hang down instead of reaching up. The mirror image computes the same function up to terms of order 1/T, so the loss is the same. Which of the two a run finds is close to a coin toss: the drift that should decide is far weaker than the noise of 64 samples.",
+      "But true attention is sparse and never negative, so it is skewed to one side and its mirror image to the other. One can see which it is without knowing the answer. Press “Flip it”; or tick “resolve the sign”, and the run does it by itself.",
     ],
   },
   {
     id: "noise",
-    title: "Why SGD's error grows, and what ℓ1 does",
-    hash: "task.T=2000&run=recipe:sgd;steps:400/1200/0;seed:4&run=steps:400/1200/0;lam:0.0001;seed:4",
+    title: "Noise piles up",
+    lead: "Plain SGD collects noise at every position. A small ℓ1 step wipes it off.",
+    hash: "task.T=2000&run=recipe:sgd;steps:400/1200/0;seed:4&run=steps:400/1200/0;lam:0.0001;seed:4&speed=150",
+    panels: ["attention", "delta_A"],
+    fields: ["run.lam"],
     text: [
-      "Two runs on the same samples: A (blue) is SGD, B (dashed) the paper's proximal method, with λ = 10⁻⁴ in Stage 2. The signals are alike, but look at ‖Δ_A‖. Each step adds a little noise to each of the 2,000 positions of every column. SGD keeps all of it: the noise piles up into the grey band across every position, and ‖Δ_A‖ climbs to more than twice that of B.",
-      "The ℓ1 step subtracts λ from every entry and sets to zero what is smaller: it wipes the band off at every step, and takes next to nothing from the few entries that are large. That is why the number of samples of Stage 2 need not grow with T.",
+      "Two runs on the same samples. Each step adds a little noise to each of the 2,000 positions. SGD (blue) keeps all of it: the noise piles up into the grey band across every position, and ‖Δ_A‖ climbs to more than twice that of the orange run.",
+      "The orange run is the paper's method. Its ℓ1 step subtracts λ from every entry and sets to zero what is smaller. That wipes the band off, and takes next to nothing from the few entries that are large. Choose a run by its colour to see its attention.",
     ],
   },
   {
     id: "lambda",
-    title: "λ too small, λ too large",
-    hash: "task.T=2000&run=steps:400/1200/0;lam:0.000001;seed:4&run=steps:400/1200/0;lam:0.0001;seed:4&run=steps:400/1200/0;lam:0.003;seed:4&view=1",
+    title: "Choosing λ",
+    lead: "λ has a window: above the noise, below the signal.",
+    hash: "task.T=2000&run=steps:400/1200/0;lam:0.000001;seed:4&run=steps:400/1200/0;lam:0.0001;seed:4&run=steps:400/1200/0;lam:0.003;seed:4&view=1&speed=150",
+    panels: ["attention", "dist_A"],
+    fields: ["run.lam"],
     text: [
-      "Three runs that differ in λ alone. Blue (λ = 10⁻⁶) does nothing: the noise grows as in SGD. Orange (λ = 10⁻⁴) sits above the noise and below the signal: the attention closes in on the truth. Green (λ = 3·10⁻³) takes more than a true position gains in a step: within a few dozen steps of Stage 2 the attention falls back to uniform, and nothing more is learned.",
-      "So λ has a window: above η_A times the noise of one coordinate, below η_A times the gradient at a true position. The noise can be measured, for most coordinates of a column are nothing else; the recipe “tuned” does it.",
+      "Three runs that differ in λ alone. Blue (λ = 10⁻⁶) is too weak to matter: the noise grows as in SGD. Orange (λ = 10⁻⁴) sits above the noise and below the signal: the attention closes in on the truth. Green (λ = 3·10⁻³) takes more than a true position gains per step: the attention falls back to uniform within a few dozen steps of Stage 2, and nothing more is learned.",
+      "Drag the slider for λ and see where the window ends. It can be found without knowing the answer: most positions carry nothing but noise, so the noise can be measured. The recipe “tuned” does that.",
     ],
   },
   {
     id: "projector",
-    title: "A projector that leaks",
-    hash: "task.T=2000&run=resolveSign:0;steps:400/1000/0;lam:0.0001;seed:3&run=projector:mu;resolveSign:0;steps:400/1000/0;lam:0.0001;seed:3",
+    title: "A leaky projector",
+    lead: "Same task, same samples. One projection lets noise in, and the run goes wrong.",
+    hash: "task.T=2000&run=resolveSign:0;steps:400/1000/0;lam:0.0001;seed:3&run=projector:mu;resolveSign:0;steps:400/1000/0;lam:0.0001;seed:3&speed=150",
+    panels: ["plane:half", "delta_V:half"],
+    fields: ["run.projector"],
     text: [
-      "The same task, the same samples, with the sign left to chance. A uses the paper's projector for the gradient of V, I − μμᵀ/‖μ‖². Near the start the gradient of a sample is r·1ᵀ, and this projector leaves r(1 − μ/‖μ‖²)ᵀ of it: noise that does not fall with T. B uses the projector that is orthogonal in the paper's own μ-inner product, H ↦ H − (Hμ)1ᵀ, which leaves nothing of it.",
-      "Look at ‖Δ_V‖ in Stage 1: several times smaller in B. With so little noise the drift of 1/T can do its work: B goes to the truth, A, on the same samples, to the mirror.",
+      "After each step V has to be put back where Vμ = μ holds. Blue uses the paper's projector, I − μμᵀ/‖μ‖². Near the start it lets through a part of each sample's gradient that carries no information, and that noise does not shrink as T grows. Orange uses the μ-projector, H ↦ H − (Hμ)1ᵀ, which removes it.",
+      "Look at ‖Δ_V‖ in Stage 1: it is several times smaller in the orange run. With so little noise the weak drift can do its work. Orange goes to the true answer; blue, on the same samples, to the mirror image.",
     ],
   },
   {
     id: "transfer",
-    title: "Transfer in one step",
-    hash: "task.T=2000&run=recipe:tuned;seed:1&event=700:transfer:7",
+    title: "Transfer",
+    lead: "Keep what V has learned, and the next task takes one step.",
+    hash: "task.T=2000&run=recipe:tuned;seed:1&event=700:transfer:7&speed=60",
+    panels: ["attention", "matrices", "dist_A:full"],
+    fields: [],
     text: [
-      "Train once; then keep V, draw a new Q, and begin again with uniform attention. Now V knows something, so there is no plateau: one step on A is enough for the true positions to stand out of the noise. Watch the rings jump at step 700 and the stems follow.",
-      "This is the paper's second theorem: where pretraining and task are related, the sample-intensive first stage is not needed, and the number of samples does not grow with T.",
+      "Train once. At step 700 keep V, draw new positions, and begin again with uniform attention. Now V knows something, so there is no plateau: a single step on A is enough for the true positions to stand out of the noise. Watch the rings jump and the stems follow.",
+      "This is the paper's second theorem: where the two tasks share P, the long first stage is not needed, and the number of samples does not grow with T.",
+    ],
+  },
+  {
+    id: "heads",
+    title: "Two heads",
+    lead: "Two heads first chase the same pattern. Then they divide the work.",
+    hash: "task.heads=2&task.T=40&task.sparsity=4&task.seed=9&run=eta:0.01/0.01/0;steps:1400/1400/0;batchSize:256;lam:0.0005;seed:1&speed=150",
+    panels: ["heads", "singular"],
+    fields: ["run.lam", "turn"],
+    text: [
+      "This task has two tables P. Each ringed position belongs to one of them: blue or orange. Training factors a matrix of rank two, and finds its singular values one after the other: both heads first learn a mixture of the two patterns (σ₁), and only later what tells them apart (σ₂). At step 1,400 the function is learned, yet each head still attends to blue and orange alike. Gradient descent learns the function, not the heads.",
+      "From then on a small ℓ1 step prefers attention with few entries. It turns the heads until each has one colour. Drag λ: at 0 the heads stay mixed, and far too much λ erases them. Or pause before step 1,400 and press “Turn the heads”, which reads the answer off at once: pairs of weights lie on two lines through 0, and the lines become the heads.",
+    ],
+  },
+  {
+    id: "softmax",
+    title: "Softmax attention",
+    lead: "Real transformers use softmax. It finds the same positions, and it never goes negative.",
+    hash: "task.T=200&run=batchSize:256;steps:400/1600/0;lam:0.0001&run=recipe:softmax;batchSize:256;steps:2000/0/0&view=1&speed=150",
+    panels: ["attention", "dist_A"],
+    fields: ["task.T"],
+    text: [
+      "Two models, the same task, 256 samples per step. Linear attention (blue) learns the weights themselves, which may have any sign. Softmax attention (orange) learns scores and turns them into weights that are positive and sum to 1. Both wait, both take off, and both find the true positions. Softmax has no mirror image: its weights cannot turn negative.",
+      "Softmax does not come as close to Q: a little weight stays on wrong positions. V makes up for it, and the losses end up almost equal, so here a distance to Q alone would mislead. Compare the losses under “More pictures”.",
     ],
   },
   {
     id: "lost",
-    title: "Noise wins",
-    hash: "task.T=20000&task.ensemble=uniform&run=batchSize:8;steps:200/300/0",
+    title: "Too much noise",
+    lead: "With 20,000 positions and 8 samples per step, nothing is learned.",
+    hash: "task.T=20000&task.ensemble=uniform&run=batchSize:8;steps:200/300/0&speed=60",
+    panels: ["plane", "attention"],
+    fields: ["run.batchSize", "task.T", "run.recipe"],
     text: [
-      "T = 20,000 positions, 8 samples per step, and an ordinary random P with hardly any contrast (K_P = 0.07 instead of 0.5). The signals wander about zero, and the error in the attention drowns the signal: there is noise at every position. Neither more steps nor the ℓ1 step help, for nothing stands out that they could keep.",
-      "What helps: larger batches (the noise falls with √B), a sharper P, a shorter T. Try B = 512, or the recipe “tuned”, which takes as many samples as the noise asks for.",
+      "This P is an ordinary random matrix with hardly any contrast (K_P = 0.07 instead of 0.5). The signals wander about zero, and the error in the attention drowns them: there is noise at every position. Neither more steps nor the ℓ1 step can help, because nothing stands out that they could keep.",
+      "Three things help: larger batches (the noise falls with √B), a sharper P, a shorter T. Try B = 512, or the recipe “tuned”, which takes as many samples as the noise requires.",
     ],
   },
   {
     id: "text",
     title: "Your own text",
+    lead: "Paste a text and see which earlier symbols predict the next one.",
     hash: `task.T=18&run=projector:mu;eta:0.02/0.02/0.005;steps:400/1600/0;batchSize:256;lam:0.001&unit=lines&data=${KALEVALA}`,
+    panels: ["attention", "matrices", "lags:full"],
+    fields: ["own"],
     text: [
-      "The Kalevala, the Finnish epic, as 20,000 syllables of two kinds: “first” where a word begins, “inner” elsewhere. The model sees neither letters nor line breaks. The model looks at 18 syllables before the current one and learns to predict the next. After “inner”, lag 8 lights up, and lag 16: the Kalevala has eight syllables per line, and a line always begins with a word.",
-      "Now yours: open “Your own text”, paste a text or a column of symbols, and see which lags light up. Everything stays in this page.",
+      "This is the Kalevala, the Finnish epic, as 20,000 syllables of two kinds: “first” where a word begins, “inner” elsewhere. The model sees neither letters nor line breaks. It looks at the 18 syllables before the current one and learns to predict the next. After “inner”, lag 8 lights up, and lag 16: the Kalevala has eight syllables per line, and a line always begins with a word.",
+      "Now yours: paste a text, or a column with one symbol per line. Nothing leaves your machine.",
     ],
   },
 ];
 
-/** The part of the address after '#' that shows a scene and lets it run. */
+/** The part of the address after '#' that shows a scene and, unless it says otherwise, lets it run. */
 export function sceneHash(scene) {
-  return [scene.hash, `scene=${scene.id}`, "play=1"].filter(Boolean).join("&");
+  const play = scene.hash.includes("play=") ? "" : "play=1";
+  return [scene.hash, `scene=${scene.id}`, play].filter(Boolean).join("&");
 }

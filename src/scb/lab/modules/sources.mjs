@@ -29,7 +29,8 @@ function columnsCumulative(values, size) {
 /** What decides last token, source and label of a sample, each by one uniform. */
 export function labelSampler(task) {
   const { N } = task;
-  const columnsOfP = Float64Array.from({ length: N * N }, (_, i) => task.P[(i % N) * N + Math.floor(i / N)]);
+  const cell = (i) => Math.floor(i / (N * N)) * N * N + (i % N) * N + (Math.floor(i / N) % N); // transposed, head by head
+  const columnsOfP = Float64Array.from({ length: task.P.length }, (_, i) => task.P[cell(i)]);
   return {
     mu: closedCumulative(task.mu),
     q: columnsCumulative(task.weights, task.sparsity),
@@ -39,7 +40,7 @@ export function labelSampler(task) {
 
 /** Fresh samples of a task: those that Python's engine takes with the same seed. */
 export function freshSource(task, seed) {
-  const { N, T, sparsity, positions } = task;
+  const { N, T, sparsity, positions, owners = new Int32Array(positions.length) } = task;
   const sampler = tokenSampler(task.mu);
   const labels = labelSampler(task);
   const bits = tokenBits(N);
@@ -63,12 +64,28 @@ export function freshSource(task, seed) {
       key[0] = words[2 * (3 * B + i)];
       key[1] = words[2 * (3 * B + i) + 1];
       drawAndWeigh(key, sampler, N, T, codes, shift, A, begin, lanes);
-      const k = lasts[i];
-      const slot = choose(labels.q, k * sparsity, toUnit(words, B + i));
-      const token = (codes[positions[k * sparsity + slot]] >>> shift) & mask;
-      return choose(labels.P, token * N, toUnit(words, 2 * B + i));
+      const entry = this.entry(i);
+      const token = (codes[positions[entry]] >>> shift) & mask;
+      return choose(labels.P, (owners[entry] * N + token) * N, toUnit(words, 2 * B + i));
+    },
+    /** Which entry of Q decided sample i: an index into positions and weights. */
+    entry(i) {
+      const first = lasts[i] * sparsity;
+      return first + choose(labels.q, first, toUnit(words, B + i));
     },
   };
+}
+
+/** The first samples of a run, with the position that decided each: { context, last, position, label }. */
+export function firstSamples(task, seed, count) {
+  const { N, T, positions } = task;
+  const source = freshSource(task, seed);
+  const lasts = source.begin(count, 0);
+  return Array.from(lasts, (last, i) => {
+    const context = new Uint8Array(T);
+    const label = source.draw(i, new Float64Array(N * T), last * T, context, 0, new Float64Array(4 * N));
+    return { context, last, position: positions[source.entry(i)], label };
+  });
 }
 
 function packTokens(tokens, from, N, T, codes, shift, A, begin, lanes) {

@@ -2,12 +2,13 @@
 import { DEFAULTS } from "./recipes.mjs";
 
 export const RUN_DEFAULTS = { ...DEFAULTS, seed: 0 };
-export const MOST_RUNS = 4;
+export const COLOURS = ["blue", "orange", "green", "purple"]; // the names of runs
+export const MOST_RUNS = COLOURS.length;
 
 export function defaultState() {
   return {
     scene: "",
-    task: { N: 3, T: 5000, sparsity: 2, ensemble: "strong", K_P: 0, seed: 0 },
+    task: { N: 3, T: 5000, sparsity: 2, ensemble: "strong", K_P: 0, seed: 0, heads: 1 },
     data: null, // own data: { text, unit }
     runs: [structuredClone(RUN_DEFAULTS)],
     events: [], // { step, kind: "flip", run } or { step, kind: "transfer", seed }
@@ -16,6 +17,8 @@ export function defaultState() {
     view: 0, // the run whose A and V are shown
     speed: "full",
     play: false,
+    embed: "", // in another page: the panels and settings to show, with commas between them
+    theme: "", // light or dark; else what the reader prefers
   };
 }
 
@@ -52,9 +55,10 @@ const TASK_FIELDS = {
   ensemble: oneOf("strong", "dirichlet", "uniform", "softmax"),
   K_P: positive,
   seed: whole(0),
+  heads: whole(1, 2),
 };
 const RUN_FIELDS = {
-  recipe: oneOf("paper", "tuned", "sgd"),
+  recipe: oneOf("paper", "tuned", "sgd", "softmax"),
   eta: list(positive),
   steps: list(whole(0)),
   batchSize: whole(1),
@@ -71,8 +75,10 @@ const PAGE_FIELDS = {
   every: whole(1),
   step: whole(0),
   view: whole(0),
-  speed: oneOf("1", "10", "60", "full"),
+  speed: oneOf("1", "10", "60", "150", "full"),
   play: truth,
+  embed: String,
+  theme: oneOf("light", "dark"),
 };
 
 const written = (value) => {
@@ -95,7 +101,7 @@ export function formatState(state, packed = "") {
     if (fields.length || i > 0) add("run", fields.map((name) => `${name}:${written(run[name])}`).join(";"));
     else if (state.runs.length > 1) add("run", "");
   });
-  for (const event of state.events) add("event", `${event.step}:${event.kind}:${event.kind === "flip" ? event.run : event.seed}`);
+  for (const event of state.events) add("event", `${event.step}:${event.kind}:${event.kind === "transfer" ? event.seed : event.run}`);
   for (const name of Object.keys(PAGE_FIELDS)) if (differs(state[name], plain[name])) add(name, written(state[name]));
   if (state.data) {
     add("unit", state.data.unit);
@@ -158,14 +164,14 @@ function readRun(text, put) {
 }
 
 function readEvent(text, events, problems) {
-  const match = /^(\d+):(flip|transfer):(\d+)$/.exec(text);
+  const match = /^(\d+):(flip|turn|transfer):(\d+)$/.exec(text);
   if (!match) {
     problems.push(`event ${text} means nothing`);
     return;
   }
   const step = Number(match[1]);
   events.push(
-    match[2] === "flip" ? { step, kind: "flip", run: Number(match[3]) } : { step, kind: "transfer", seed: Number(match[3]) },
+    match[2] === "transfer" ? { step, kind: "transfer", seed: Number(match[3]) } : { step, kind: match[2], run: Number(match[3]) },
   );
 }
 

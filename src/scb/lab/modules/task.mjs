@@ -1,13 +1,14 @@
 // The sparse contextual bigram: a transition matrix P (columns are distributions), its stationary distribution μ, a sparse attention Q.
 // Tasks are drawn as Python's Task.random draws them: the same seed gives the same task.
 import { centredSquare, dot, trivialV } from "./geometry.mjs";
+import { headConstants } from "./heads.mjs";
 import { Generator } from "./numpy.mjs";
 
 export const ENSEMBLES = ["strong", "dirichlet", "uniform", "softmax"];
 const CONTRAST = 1.4; // the strong ensemble keeps K_P at least this many times ‖μ‖²: assumption (c) asks for 1
 
 /** A random task, as Task.random draws it. `K_P` moves P to this contrast and keeps μ; 0 leaves it as it was drawn. */
-export function randomTask({ N, T, sparsity, seed, ensemble = "strong", K_P = 0 }) {
+export function randomTask({ N, T, sparsity, seed, ensemble = "strong", K_P = 0, heads = 1 }) {
   if (!(N >= 2)) throw new Error(`N = ${N}: there must be at least 2 tokens`);
   if (!(sparsity >= 1 && sparsity <= T)) throw new Error(`sparsity = ${sparsity}: it must lie between 1 and T = ${T}`);
   const rng = new Generator(seed);
@@ -19,24 +20,36 @@ export function randomTask({ N, T, sparsity, seed, ensemble = "strong", K_P = 0 
     P = randomColumns(ensemble, N, rng);
   }
   if (K_P > 0) P = withContrast(P, stationary(P), K_P);
-  const { positions, weights } = randomAttention(rng, N, T, sparsity);
-  return makeTask(P, positions, weights, N, T);
+  const drawn = drawAttention(rng, N, T, sparsity);
+  if (heads === 1) return makeTask(P, ...sorted(drawn, N, sparsity).slice(0, 2), N, T);
+  if (ensemble !== "strong" || K_P > 0) throw new Error("two heads are drawn by the strong ensemble only");
+  if (N < 3) throw new Error(`N = ${N}: with two heads there must be at least 3 tokens`);
+  const second = randomTransition(stationary(P), CONTRAST, rng);
+  const owners = Float64Array.from(rng.permutation(N * sparsity), (i) => i % 2);
+  const [positions, weights, owned] = sorted({ ...drawn, owners }, N, sparsity);
+  return withHeads(Float64Array.of(...P, ...second), positions, weights, Int32Array.from(owned), N, T);
 }
 
-// Q as Task.random draws it: positions without repetition, then weights within a factor 2 of equal ones; columns sorted by position.
-function randomAttention(rng, N, T, sparsity) {
+/** A task with two heads from its parts; `owners` says which head each position belongs to. */
+export function withHeads(P, positions, weights, owners, N, T) {
+  const task = { ...makeTask(P.subarray(0, N * N), positions, weights, N, T), P, owners, heads: 2 };
+  const constants = headConstants(task);
+  return { ...task, constants, K_P: constants.K_P, K_Q: constants.K_Q };
+}
+
+// Q as Task.random draws it: positions without repetition, then weights within a factor 2 of equal ones.
+function drawAttention(rng, N, T, sparsity) {
   const chosen = Array.from({ length: N }, () => rng.choice(T, sparsity));
-  const drawn = nearUniform(rng, sparsity, N);
-  const positions = new Int32Array(sparsity * N);
-  const weights = new Float64Array(sparsity * N);
-  for (let k = 0; k < N; k++) {
-    const order = [...chosen[k].keys()].sort((i, j) => chosen[k][i] - chosen[k][j]);
-    order.forEach((slot, j) => {
-      positions[k * sparsity + j] = chosen[k][slot];
-      weights[k * sparsity + j] = drawn[slot * N + k];
-    });
-  }
-  return { positions, weights };
+  return { chosen, weights: nearUniform(rng, sparsity, N) };
+}
+
+// The entries of Q, column after column, each column in the order of its positions: [positions, weights, owners].
+function sorted({ chosen, weights, owners = weights }, N, sparsity) {
+  const entries = Array.from({ length: N }, (_, k) =>
+    [...chosen[k].keys()].sort((i, j) => chosen[k][i] - chosen[k][j]).map((slot) => [chosen[k][slot], weights[slot * N + k], owners[slot * N + k]]),
+  ).flat();
+  const column = (at) => entries.map((entry) => entry[at]);
+  return [Int32Array.from(column(0)), Float64Array.from(column(1)), Float64Array.from(column(2))];
 }
 
 /** The task with the P of one and the Q of another: what transfer goes to. */
@@ -63,6 +76,7 @@ export function makeTask(P, positions, weights, N, T) {
     K_Q: square - 1 / T,
     squareQ: square,
     weightThreshold: 1 / (6 * sparsity),
+    heads: 1,
   };
 }
 

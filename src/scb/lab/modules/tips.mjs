@@ -1,5 +1,5 @@
 // Words beside the pointer, beside what has the keyboard's focus, or in a box over the page.
-import { element } from "./controls.mjs";
+import { element } from "./fields.mjs";
 import { HELP } from "./help.mjs";
 
 const tip = () => document.getElementById("tip");
@@ -17,6 +17,11 @@ export function hideTip() {
   tip().hidden = true;
 }
 
+/** Say something to those who listen to the page instead of seeing it. */
+export function say(words) {
+  document.getElementById("said").textContent = words;
+}
+
 /** Let everything with a `data-help` say what it is, on hover and on focus. */
 export function listenForHelp() {
   const help = (event) => {
@@ -30,6 +35,8 @@ export function listenForHelp() {
   document.addEventListener("focusin", help);
   document.addEventListener("pointerout", (event) => event.target.closest?.("[data-help]") && hideTip());
   document.addEventListener("focusout", hideTip);
+  document.addEventListener("click", (event) => event.target.closest?.("button[data-help]") && help(event)); // by touch
+  document.addEventListener("keydown", (event) => event.key === "Escape" && hideTip());
 }
 
 /** Say something in a box that lies over the page, with a button to act on it if there is one; null takes it away. */

@@ -5,13 +5,13 @@ const SLICE = 12; // milliseconds of training between two looks at the mailbox
 
 let lab = null;
 let playing = false;
-let until = Infinity; // pause at this step
+let until = Infinity; // pause at this step, or go on from there at the speed `after`
+let after = null;
 let rate = Infinity; // steps per second
 let owed = 0; // steps that are due, at a limited rate
 let last = 0;
 let drawn = true; // whether the page has drawn the last frame
 let sent = []; // rows of each run's history that the page has
-let view = 0;
 let ticket = 0; // of the experiment; frames of an older one are ignored by the page
 let busy = false;
 
@@ -46,7 +46,7 @@ function sendTransfer() {
 
 function sendFrame() {
   const runs = lab.runs.map((run, i) => {
-    const frame = snapshot(lab, i, sent[i], i === view);
+    const frame = snapshot(lab, i, sent[i]);
     sent[i] = run.history.step.length;
     return frame;
   });
@@ -78,6 +78,7 @@ function train() {
     if (lab.phase !== phase) sendTransfer();
     if (performance.now() - begin > SLICE) break;
   }
+  if (lab.step >= until && after && !finished(lab)) go(Infinity, after);
   if (lab.step >= until || finished(lab)) {
     playing = false;
     sendFrame();
@@ -87,8 +88,9 @@ function train() {
   schedule(Number.isFinite(rate) ? 8 : 0);
 }
 
-function go(target, speed) {
+function go(target, speed, then = null) {
   until = target;
+  after = then;
   rate = speed === "full" ? Infinity : Number(speed);
   owed = 1;
   last = performance.now();
@@ -101,15 +103,15 @@ const commands = {
   start(message) {
     ticket = message.ticket;
     playing = false;
-    view = message.state.view;
+    drawn = true; // the page may have thrown the last frame of another experiment away
     lab = null; // a state that cannot be built leaves none
     lab = createLab(message.state);
     sent = lab.runs.map(() => 0);
     if (lab.phase > 0) sendTransfer();
     else sendTask();
-    if (message.state.step > 0) go(message.state.step, "full");
-    else if (!message.play) sendFrame();
-    if (message.play) go(Infinity, message.state.speed);
+    if (message.until > 0) go(message.until, "full", message.play ? message.state.speed : null);
+    else if (message.play) go(Infinity, message.state.speed);
+    else sendFrame();
   },
   play: (message) => go(message.until ?? Infinity, message.speed),
   pause() {
@@ -130,10 +132,6 @@ const commands = {
     if (lab.phase !== phase) sendTransfer();
     if (message.play) go(Infinity, message.speed);
     else sendFrame();
-  },
-  view(message) {
-    view = Math.min(message.view, lab.runs.length - 1);
-    if (!playing) sendFrame();
   },
   drawn() {
     drawn = true;

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from scb.arrays import Array
 from scb.inputs import InputError
@@ -91,40 +90,65 @@ def history_codes(codes: Ints, N: int, depth: int) -> Ints:
 
 
 class Level(NamedTuple):
-    """The distinct histories of one length, sorted, and the labels that came after them."""
+    """The distinct histories of one length, sorted, and the labels that came after them: an entry
+    for each pair of a history and a label.
+    """
 
+    N: int
     histories: Ints  # (S,)
-    # (S, N): how often each label came after each history
-    counts: csr_array
-    # The same entries: after how many distinct symbols before the history, or its start (Kneser and
-    # Ney)
-    kinds: csr_array
+    bounds: Ints  # (S + 1,): the entries of history i are those from bounds[i] to bounds[i + 1]
+    codes: Ints  # (J,), ascending: history · N + label
+    # (J,): how often each label came after each history
+    counts: Array
+    # (J,): after how many distinct symbols before the history, or its start (Kneser and Ney)
+    kinds: Array
 
     @classmethod
     def from_codes(cls, codes: Ints, N: int, counts: Ints, kinds: Ints) -> "Level":
         """From ascending codes history · N + label."""
-        history, label = np.divmod(codes, N)
-        histories, begin = np.unique(history, return_index=True)
-        bounds = np.r_[begin, history.size]
-        table = csr_array((counts.astype(float), label, bounds), shape=(histories.size, N))
-        return cls(histories, table, with_entries(table, kinds.astype(float)))
+        history = codes // N
+        first = np.flatnonzero(np.diff(history, prepend=-1))
+        bounds = np.r_[first, codes.size]
+        return cls(N, history[first], bounds, codes, counts.astype(float), kinds.astype(float))
+
+    @property
+    def sizes(self) -> Ints:
+        """(S,): how many distinct labels came after each history."""
+        return np.diff(self.bounds)
+
+    def sums(self, values: Array) -> Array:
+        """(S,): the sum of values (J,) over the entries of each history."""
+        return np.add.reduceat(values, self.bounds[:-1]) if values.size else np.zeros(0)
+
+    def dense(self, values: Array, rows: Ints) -> Array:
+        """(r, N): values (J,) of the labels after the histories in some rows, 0 if not seen."""
+        sizes = self.sizes[rows]
+        ends = np.cumsum(sizes)
+        entry = np.arange(sizes.sum()) + np.repeat(self.bounds[rows] - ends + sizes, sizes)
+        table = np.zeros((rows.size, self.N))
+        table[np.repeat(np.arange(rows.size), sizes), self.codes[entry] % self.N] = values[entry]
+        return table
 
     def rows(self, histories: Ints) -> Ints:
         """The row of each history, −1 if it was not seen."""
-        if self.histories.size == 0:
-            return np.full(histories.shape, -1)
-        place = np.minimum(np.searchsorted(self.histories, histories), self.histories.size - 1)
-        return np.where(self.histories[place] == histories, place, -1)
+        return _places(self.histories, histories)
+
+    def entries(self, labels: Histories) -> Ints:
+        """The entry of each history with its label, −1 if that was not seen."""
+        return _places(self.codes, labels.history * self.N + labels.label)
 
 
-def with_entries(table: csr_array, entries: Array) -> csr_array:
-    """A table with other entries in the same places."""
-    return csr_array((entries, table.indices, table.indptr), shape=table.shape)
+def _places(ascending: Ints, wanted: Ints) -> Ints:
+    """Where each of some values lies among ascending ones, −1 if it does not."""
+    if ascending.size == 0:
+        return np.full(wanted.shape, -1)
+    place = np.minimum(np.searchsorted(ascending, wanted), ascending.size - 1)
+    return np.where(ascending[place] == wanted, place, -1)
 
 
-def row_sums(table: csr_array) -> Array:
-    """(S,): the sum of each row."""
-    return np.asarray(table.sum(axis=1)).reshape(-1)
+def at_places(values: Array, places: Ints) -> Array:
+    """Values in some places, 0 where the place is −1."""
+    return np.where(places >= 0, values[places], 0.0) if values.size else np.zeros(places.size)
 
 
 @dataclass(frozen=True)
@@ -174,6 +198,15 @@ class HistoryCounts:
         return self._summed(self.codes % (self.N * (self.N + 1) ** depth), self.counts, depth)
 
     @property
+    def labels(self) -> Histories:
+        """The distinct pairs of a history and a label, as often as ``counts`` says."""
+        return Histories(*np.divmod(self.codes, self.N))
+
+    def loglik(self, likelihoods: Array) -> float:
+        """The log-likelihood of all labels, from the probability of each of ``labels``."""
+        return float(self.counts @ np.log(likelihoods))
+
+    @property
     def total(self) -> int:
         """The number of labels counted."""
         return int(self.counts.sum())
@@ -205,6 +238,14 @@ class HistoryCounts:
     def rows(self, depth: int, histories: Ints) -> Ints:
         """The row of the last ``depth`` symbols of each history in their level, −1 if not seen."""
         return self.levels[depth].rows(histories % (self.N + 1) ** depth)
+
+    def places(self, depth: int, labels: Histories) -> tuple[Ints, Ints]:
+        """The row of the last ``depth`` symbols before each label in their level, and the entry of
+        these with the label; −1 if not seen.
+        """
+        level = self.levels[depth]
+        last = labels._replace(history=labels.history % (self.N + 1) ** depth)
+        return level.rows(last.history), level.entries(last)
 
 
 @dataclass(frozen=True)

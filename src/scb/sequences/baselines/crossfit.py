@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import pairwise
 from operator import add
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -92,20 +92,31 @@ def cross_fit(
     labels: HeldLabels, depth: int, makers: Sequence[Maker], blocks: int
 ) -> Iterator[CrossFit]:
     """For each maker, the model of all blocks, and those of all blocks but one."""
-    others = _other_blocks(labels, depth, blocks)
-    (whole,) = labels.total(_count_blocks, labels.N, depth, 1)
-    logliks = labels.total(_loglik_of_folds, others, makers)
-    for make, loglik in zip(makers, logliks.tolist(), strict=True):
-        yield CrossFit(make(whole), [make(counts) for counts in others], loglik / labels.n)
+    folds = list(_folds(labels, depth, blocks))
+    whole = folds[0].others + folds[0].block
+    for make in makers:
+        models = [make(fold.others) for fold in folds]
+        # The caches of these copies are dropped afterwards
+        loglik = sum(
+            fold.block.loglik(without_caches(model).likelihoods(fold.block.labels))
+            for model, fold in zip(models, folds, strict=True)
+        )
+        yield CrossFit(make(whole), models, loglik / labels.n)
 
 
-def _other_blocks(labels: HeldLabels, depth: int, blocks: int) -> list[HistoryCounts]:
-    """For each block, the counts of all others."""
+class Fold(NamedTuple):
+    """The counts of a block of labels, and those of all others."""
+
+    block: HistoryCounts
+    others: HistoryCounts
+
+
+def _folds(labels: HeldLabels, depth: int, blocks: int) -> Iterator[Fold]:
     if labels.n < 2:
         raise InputError(f"there are {labels.n} symbols: at least 2 are needed to hold one out")
     parts = labels.total(_count_blocks, labels.N, depth, min(blocks, labels.n))
     whole = reduce(add, parts)
-    return [whole - part for part in parts]
+    return (Fold(part, whole - part) for part in parts)
 
 
 def _count_blocks(
@@ -114,20 +125,6 @@ def _count_blocks(
     """The counts of each block, computed where the labels are stored."""
     parts = blocks_of(labels, first, n, blocks)
     return tuple(HistoryCounts.count(part, N, depth) for part in parts)
-
-
-def _loglik_of_folds(
-    labels: Histories, first: int, n: int, others: list[HistoryCounts], makers: Sequence[Maker]
-) -> Array:
-    """For each maker, the log-likelihood of labels by the folds that have not seen them, computed
-    where the labels are stored.
-    """
-    logliks = np.zeros(len(makers))
-    for counts, part in zip(others, blocks_of(labels, first, n, len(others)), strict=True):
-        # The caches of this copy are shared by the makers and dropped afterwards
-        copy = replace(counts)
-        logliks += [np.log(make(copy).likelihoods(part)).sum() for make in makers]
-    return logliks
 
 
 def best_ngram(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
@@ -143,17 +140,8 @@ def _ngram_logliks(labels: HeldLabels, blocks: int, depth: int) -> Array:
     """(depth + 1, smoothings): the log-likelihood of all labels by the folds that have not seen
     them, for n-grams with histories of up to ``depth`` symbols.
     """
-    return labels.total(_ngram_logliks_of_folds, _other_blocks(labels, depth, blocks))
-
-
-def _ngram_logliks_of_folds(
-    labels: Histories, first: int, n: int, others: list[HistoryCounts]
-) -> Array:
-    """The same for the labels of one partition, computed where these are stored."""
-    parts = blocks_of(labels, first, n, len(others))
-    # The caches of these copies are dropped afterwards
-    folds = (logliks_by_depth(replace(c), part) for c, part in zip(others, parts, strict=True))
-    return reduce(add, folds)
+    folds = _folds(labels, depth, blocks)
+    return reduce(add, (logliks_by_depth(fold.others, fold.block) for fold in folds))
 
 
 def best_context_tree(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from scb.arrays import Array
@@ -28,8 +27,6 @@ from scb.sequences.baselines.counts import (
     Level,
     deepest,
     histories_in,
-    row_sums,
-    with_entries,
 )
 
 # The one under which the data are most probable is taken
@@ -58,13 +55,11 @@ class ContextTree(HistoryModel):
         """The logarithm of P_w at the root, the probability of all labels."""
         return float(self._weighted[0][0][0])
 
-    def _log_estimate(self, counts: csr_array) -> Array:
+    def _log_estimate(self, level: Level) -> Array:
         """(S,): log P_e of what was seen after each history."""
-        gains = row_sums(with_entries(counts, gammaln(counts.data + self.alpha)))
-        kinds = np.diff(counts.indptr)
+        gains = level.sums(gammaln(level.counts + self.alpha) - gammaln(self.alpha))
         whole = self.N * self.alpha
-        start = gammaln(whole) - gammaln(row_sums(counts) + whole)
-        return start + gains - kinds * gammaln(self.alpha)
+        return gains + gammaln(whole) - gammaln(level.sums(level.counts) + whole)
 
     @cached_property
     def _ends(self) -> Level:
@@ -82,8 +77,8 @@ class ContextTree(HistoryModel):
         that each is a leaf.
         """
         levels = self.counts.levels
-        at_ends = self._log_estimate(self._ends.counts)
-        below = self._log_estimate(levels[-1].counts)
+        at_ends = self._log_estimate(self._ends)
+        below = self._log_estimate(levels[-1])
         weighted = [(below, np.ones(below.size))]
         for depth in range(self.counts.depth - 1, -1, -1):
             level = levels[depth]
@@ -92,7 +87,7 @@ class ContextTree(HistoryModel):
             split = np.bincount(parent, below, minlength=level.histories.size).astype(float)
             end = self._ends.rows(level.histories)
             split[end >= 0] += at_ends[end[end >= 0]]
-            leaf = self._log_estimate(level.counts)
+            leaf = self._log_estimate(level)
             below = np.logaddexp(leaf, split) - np.log(2)
             weighted.append((below, np.exp(leaf - np.log(2) - below)))
         return weighted[::-1]
@@ -119,7 +114,7 @@ class ContextTree(HistoryModel):
 
     def _estimates(self, level: Level, rows: Ints) -> Array:
         """(r, N): the distribution of a label after some histories if they are leaves."""
-        counts = level.counts[rows].toarray()
+        counts = level.dense(level.counts, rows)
         return (counts + self.alpha) / (counts.sum(axis=1, keepdims=True) + self.N * self.alpha)
 
 

@@ -22,7 +22,6 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from scb.arrays import Array
 from scb.inputs import InputError
@@ -31,10 +30,10 @@ from scb.sequences.baselines.counts import (
     HistoryCounts,
     HistoryModel,
     Ints,
+    Level,
+    at_places,
     histories_in,
     is_long_enough,
-    row_sums,
-    with_entries,
 )
 
 Smoothing = Literal["kneser-ney", "absolute", "witten-bell"]
@@ -46,7 +45,7 @@ _FALLBACK = np.array([0.5, 1.0, 1.5])
 class Blend(NamedTuple):
     """The parts of p(o|h) = share[h, o] + escape[h]·p(o|h') for histories h of one length."""
 
-    share: csr_array  # (S, N)
+    share: Array  # (J,): of each entry of their level
     escape: Array  # (S,)
 
 
@@ -77,18 +76,18 @@ class NGram(HistoryModel):
         blends = []
         for depth, level in enumerate(self.counts.levels):
             if self.smoothing == "witten-bell":
-                blends.append(_witten_bell(level.counts))
+                blends.append(_witten_bell(level))
             elif self.smoothing == "absolute" or depth == self.counts.depth:
-                blends.append(_discounted(level.counts))
+                blends.append(_discounted(level, level.counts))
             else:
-                blends.append(_discounted(level.kinds))
+                blends.append(_discounted(level, level.kinds))
         return blends
 
     def likelihoods(self, labels: Histories) -> Array:
         """(n,): the probability of each label, without computing whole distributions."""
         p = np.full(labels.label.size, 1 / self.N)
         for depth, blend in enumerate(self.blends):
-            p = _leaned(blend, p, self.counts.rows(depth, labels.history), labels.label)
+            p = _leaned(blend, p, *self.counts.places(depth, labels))
         return p
 
     def _distributions(self, histories: Ints) -> Array:
@@ -96,45 +95,44 @@ class NGram(HistoryModel):
         for depth, blend in enumerate(self.blends):
             rows = self.counts.rows(depth, histories)
             seen = np.flatnonzero(rows >= 0)
-            p[seen] = blend.share[rows[seen]].toarray() + blend.escape[rows[seen], None] * p[seen]
+            share = self.counts.levels[depth].dense(blend.share, rows[seen])
+            p[seen] = share + blend.escape[rows[seen], None] * p[seen]
         return p
 
 
-def logliks_by_depth(counts: HistoryCounts, labels: Histories) -> Array:
-    """(depth + 1, smoothings): the log-likelihood of labels by the n-grams with histories of 0, 1,
-    …, ``counts.depth`` symbols, in the order of ``SMOOTHINGS``.
+def logliks_by_depth(counts: HistoryCounts, held_out: HistoryCounts) -> Array:
+    """(depth + 1, smoothings): the log-likelihood of held-out labels by the n-grams with histories
+    of 0, 1, …, ``counts.depth`` symbols, in the order of ``SMOOTHINGS``.
 
     All are computed in one pass, since longer histories lean on shorter ones.
     """
     logliks = np.zeros((counts.depth + 1, len(SMOOTHINGS)))
+    labels = held_out.labels
     uniform = np.full(labels.label.size, 1 / counts.N)
     shorter = {smoothing: uniform for smoothing in SMOOTHINGS}
     for depth, level in enumerate(counts.levels):
-        rows = counts.rows(depth, labels.history)
-        plain = _discounted(level.counts)
+        places = counts.places(depth, labels)
+        plain = _discounted(level, level.counts)
         longest = {
             "kneser-ney": plain,
             "absolute": plain,
-            "witten-bell": _witten_bell(level.counts),
+            "witten-bell": _witten_bell(level),
         }
-        p = {name: _leaned(longest[name], shorter[name], rows, labels.label) for name in SMOOTHINGS}
-        logliks[depth] = [np.log(p[name]).sum() for name in SMOOTHINGS]
+        p = {name: _leaned(longest[name], shorter[name], *places) for name in SMOOTHINGS}
+        logliks[depth] = [held_out.loglik(p[name]) for name in SMOOTHINGS]
         # Only the longest histories of Kneser and Ney count how often a label came
-        inner = _discounted(level.kinds)
-        kneser_ney = _leaned(inner, shorter["kneser-ney"], rows, labels.label)
+        inner = _discounted(level, level.kinds)
+        kneser_ney = _leaned(inner, shorter["kneser-ney"], *places)
         shorter = {**p, "kneser-ney": kneser_ney}
     return logliks
 
 
-def _leaned(blend: Blend, shorter: Array, rows: Ints, labels: Ints) -> Array:
-    """(n,): the probability of each label after histories in some rows, −1 where it was not seen,
-    from that after shorter ones.
+def _leaned(blend: Blend, shorter: Array, rows: Ints, entries: Ints) -> Array:
+    """(n,): the probability of each label after histories in some rows, and with its label in some
+    entries, −1 where that was not seen; from the probability after shorter histories.
     """
-    p = shorter.copy()
-    seen = rows >= 0
-    share = np.asarray(blend.share[rows[seen], labels[seen]]).reshape(-1)
-    p[seen] = share + blend.escape[rows[seen]] * p[seen]
-    return p
+    share = at_places(blend.share, entries)
+    return np.where(rows >= 0, share + at_places(blend.escape, rows) * shorter, shorter)
 
 
 def best_depth(logliks: Callable[[int], Array], longest: int) -> tuple[int, Smoothing]:
@@ -152,22 +150,20 @@ def best_depth(logliks: Callable[[int], Array], longest: int) -> tuple[int, Smoo
                 break
         else:
             if depth < longest:
-                depth = min(longest, depth + 4)
+                depth = longest if best[0] == depth else min(longest, best[0] + 2)
                 continue
         return best[0], SMOOTHINGS[best[1]]
 
 
-def _witten_bell(counts: csr_array) -> Blend:
-    kinds = np.diff(counts.indptr)
-    total = row_sums(counts) + kinds
-    return Blend(with_entries(counts, counts.data / np.repeat(total, kinds)), kinds / total)
+def _witten_bell(level: Level) -> Blend:
+    total = level.sums(level.counts) + level.sizes
+    return Blend(level.counts / np.repeat(total, level.sizes), level.sizes / total)
 
 
-def _discounted(counts: csr_array) -> Blend:
-    total = np.repeat(row_sums(counts), np.diff(counts.indptr))
-    off = discounts(np.asarray(counts.data, float))[np.minimum(counts.data, 3).astype(int) - 1]
-    share = with_entries(counts, (counts.data - off) / total)
-    return Blend(share, row_sums(with_entries(counts, off / total)))
+def _discounted(level: Level, counts: Array) -> Blend:
+    total = np.repeat(level.sums(counts), level.sizes)
+    off = discounts(counts)[np.minimum(counts, 3).astype(int) - 1]
+    return Blend((counts - off) / total, level.sums(off / total))
 
 
 def discounts(counts: Array) -> Array:

@@ -73,7 +73,7 @@ class PPM(HistoryModel):
             rows = self.counts.rows(depth, histories)
             seen = np.flatnonzero(rows >= 0)
             table = level.kinds if self.update_exclusion else level.counts
-            counts = table[rows[seen]].toarray()
+            counts = level.dense(table, rows[seen])
             d = (counts > 0).sum(axis=1)
             counts *= allowed[seen]
             share, escape = self._shares(counts, d)
