@@ -2,9 +2,10 @@
 
     python benchmarks/installation.py
 
-Rows of ``benchmarks/installation.jsonl`` are of two kinds. ``size``: a part of scb, how many packages it needs besides scb, and
-their size in megabytes (10⁶ bytes, compiled Python files included). ``time``: seconds that an import takes in a new process, as the
-median of n and an interval that holds the true median in 95 of 100 cases. docs/howto/install.md shows both.
+Rows of ``benchmarks/installation.jsonl`` are of three kinds. ``size``: a part of scb, how many packages it needs besides scb, and
+their size in megabytes (10⁶ bytes, compiled Python files included). ``package``: the size of each package of a plain installation
+that has more than a megabyte. ``time``: seconds that an import takes in a new process, as the median of n and an interval that
+holds the true median in 95 of 100 cases. docs/howto/install.md shows all three.
 """
 
 import subprocess
@@ -84,6 +85,13 @@ def sizes(site: Path) -> list[Row]:
     return rows
 
 
+def packages(site: Path) -> list[Row]:
+    """A row for each large package of a plain installation, the largest first."""
+    found = {name: round(megabytes(package), 1) for name, package in needed(PARTS["plain"], site).items()}
+    large = sorted((name for name in found if found[name] >= 1), key=lambda name: -found[name])
+    return [{"what": "package", "package": name, "megabytes": found[name]} for name in large]
+
+
 def seconds(python: Path, statements: str) -> float:
     """How long a new process takes to import something, the start of Python apart."""
     code = f"import time; began = time.perf_counter(); {statements}; print(time.perf_counter() - began)"
@@ -110,6 +118,7 @@ def main() -> None:
         site = Path(sysconfig.get_path("purelib", "venv", vars={"base": folder}))
         about = {"python": sys.version.split()[0], "machine": machine()}
         keep(KEPT, "size", [row | about for row in sizes(site)])
+        keep(KEPT, "package", [row | about for row in packages(site)])
         keep(KEPT, "time", [row | about for row in times(python)])
 
 

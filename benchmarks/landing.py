@@ -9,8 +9,9 @@ its text.
 import math
 from collections.abc import Callable
 
+from misspecified import KEPT, often
 from pages import rows, shipped
-from study import DOCS
+from study import DOCS, group, read
 
 from scb.files import write_atomically
 from scb.jobs.table import Table, pick
@@ -23,6 +24,8 @@ BLUE = "#2a8fd0"
 ORANGE = "#e07b00"
 SMALL = ' class="small"'
 LEFT = ' class="small" style="text-anchor:start"'
+TRULY = {"Markov chain of order 3": (2, 3), "hidden Markov model": range(2, 16), "random walk with momentum": (2,)}
+"""Lags beyond 1 that matter, together with others, in the sequences of benchmarks/misspecified.py."""
 STYLE = """
 .scb-finding{font:15px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;text-anchor:middle}
 .scb-finding text{fill:currentColor}
@@ -31,9 +34,9 @@ STYLE = """
 """
 
 
-def svg(alt: str, parts: list[str]) -> str:
+def svg(alt: str, parts: list[str], width: int = WIDTH, height: int = HEIGHT) -> str:
     """A picture of these parts."""
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" class="scb-finding" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" class="scb-finding" viewBox="0 0 {width} {height}" role="img"'
     return "\n".join([f'{head} aria-label="{alt}">', f"<style>{STYLE}</style>", *parts, "</svg>"]) + "\n"
 
 
@@ -217,6 +220,28 @@ def _needed(table: Table, setting: str, column: str) -> float:
     return median(best_setting(table, setting)[column])
 
 
+def misspecified() -> str:
+    """Lags that are found in sequences that are no mixtures of lags, with two backgrounds; the area is the share of the seeds."""
+    found = group(read(KEPT), "kind", "background")
+    kinds = list(dict.fromkeys(kind for kind, _ in found))
+    titles = {"labels": "beyond the symbol frequencies", "ngram": "beyond an n-gram"}
+    parts = [text(8, 58 + 32 * i, kind, LEFT) for i, kind in enumerate(kinds)]
+    base = 62 + 32 * len(kinds)
+    for left, (background, title) in zip((228, 490), titles.items(), strict=True):
+        parts.append(text(left - 8, 20, title, LEFT))
+        parts.append(line(left - 8, base - 18, left + 14 * 15 + 8, base - 18))
+        parts += [text(left + 15 * (lag - 1), base, str(lag)) for lag in (1, 5, 10, 15)]
+        for i, kind in enumerate(kinds):
+            for lag, share in often(found[kind, background]).items():
+                colour = BLUE if lag in TRULY.get(kind, ()) else ORANGE
+                parts.append(circle(left + 15 * (lag - 1), 53 + 32 * i, 7 * math.sqrt(share), colour))
+    parts += [circle(236, base + 20, 6, BLUE), text(248, base + 25, "part of what is true", LEFT)]
+    parts += [circle(418, base + 20, 6, ORANGE), text(430, base + 25, "found, and not there", LEFT)]
+    parts.append(text(8, base + 25, "lag; area: share of 20 seeds", LEFT))
+    alt = "Lags found in five kinds of sequences: many that are not there beyond the symbol frequencies, few beyond an n-gram."
+    return svg(alt, parts, width=730, height=base + 36)
+
+
 FINDINGS: dict[str, Callable[[], str]] = {
     "mirror": mirror,
     "metre": metre,
@@ -224,6 +249,7 @@ FINDINGS: dict[str, Callable[[], str]] = {
     "wait": wait,
     "leak": leak,
     "shrink": shrink,
+    "misspecified": misspecified,
 }
 
 

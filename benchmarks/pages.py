@@ -312,6 +312,13 @@ def installation_sizes() -> list[str]:
     return table_of("part|packages|size in MB", found)
 
 
+def installation_packages() -> list[str]:
+    """The large packages of a plain installation, side by side."""
+    found = rows("installation.jsonl", "package")
+    sizes = ["MB", *(f"{row['megabytes']:.0f}" for row in found)]
+    return table_of("|".join(["package", *(row["package"] for row in found)]), [sizes])
+
+
 def installation_times() -> list[str]:
     """How long the parts of an installation take to load."""
     found = [
@@ -323,6 +330,7 @@ def installation_times() -> list[str]:
 
 TABLES: dict[str, tuple[str, Callable[[], list[str]]]] = {
     "installation-sizes": ("howto/install", installation_sizes),
+    "installation-packages": ("howto/install", installation_packages),
     "installation-times": ("howto/install", installation_times),
     "screening": ("explanation/engine", screening),
     "threads": ("explanation/engine", threads),

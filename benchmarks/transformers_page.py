@@ -1,4 +1,4 @@
-"""The tables of docs/explanation/transformers-tables.md, made from the tables that are shipped: no number in them is typed by hand."""
+"""The tables of docs/explanation/transformers-tables.md, made from the tables that are shipped: no number is typed by hand."""
 
 from typing import Any
 

@@ -44,7 +44,7 @@ def test_the_files_are_what_the_script_makes(name, tmp_path, capsys):
     assert capsys.readouterr().out.count("wrote") == 2
 
 
-@pytest.mark.parametrize("name", ["mirror", "metre", "price", "wait", "leak", "shrink"])
+@pytest.mark.parametrize("name", ["mirror", "metre", "price", "wait", "leak", "shrink", "misspecified"])
 def test_the_findings_are_drawn_from_the_results_on_disk(name):
     from landing import FINDINGS
 

@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import stdtrit
 from study import percent, read, table_of
 
-from frame import HERE
+from datasets.songs import BARS
+from frame import BLOCKS, HERE, estimators, modules
 from scb.jobs.table import wilson
 
-OURS = "scb"
-PREDICTS = "scb, beyond the recent past"
+FINDS = "scb"
+PREDICTS = "scb.Experts"
+NONSENSE = [math.inf] * BLOCKS
 Kept = list[tuple[dict[str, Any], dict[str, Any]]]
 
 
@@ -22,40 +25,52 @@ class Group(NamedTuple):
     title: str
     dataset: str
     where: dict[str, Any]
-    ours: str = OURS
 
 
-LAGS = [
-    *(
-        Group(f"lags {{1, 5}} up to 100, n = {n:,}", "hdmtd_two_lags", {"n": n})
-        for n in (1000, 10_000)
-    ),
-    *(
-        Group(f"lags {{1, 15, 30}} up to 40, n = {n:,}", "hdmtd_three_lags", {"n": n})
-        for n in (1000, 10_000)
-    ),
-    *(Group(f"interleaved chains, n = {n}", "interleaved", {"n": n}) for n in (50, 100, 200, 400)),
-]
+class Score(NamedTuple):
+    """A mean with the ends of its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+class Comparison(NamedTuple):
+    """scb and the best other estimator on one problem, and the mean of their paired differences.
+
+    ``gap`` is positive where scb is ahead, and ``half`` the half width of its 95 % interval.
+    """
+
+    title: str
+    cases: int
+    ours: Score
+    rival: str
+    theirs: Score
+    gap: float
+    half: float
+    bits: bool
+
+
+TWO = [Group(f"{{1, 5}}, n = {n:,}", "hdmtd_two_lags", {"n": n}) for n in (1000, 10_000)]
+THREE = [Group(f"{{1, 15, 30}}, n = {n:,}", "hdmtd_three_lags", {"n": n}) for n in (1000, 10_000)]
+HDMTD = [*TWO, *THREE]
+INTERLEAVED = [Group(f"n = {n}", "interleaved", {"n": n}) for n in (50, 100, 200, 400)]
 SONGS = [
-    Group(title, "songs", {"songs": songs, "control": control})
+    Group(f"{of}{how}", "songs", {"songs": songs, "control": control})
     for songs, of in ((1, "one song"), (20, "20 songs"))
-    for control, title in (
-        ("none", of),
-        ("bars", f"{of}, bars in random order"),
-        ("notes", f"{of}, notes in random order"),
-    )
+    for control, how in (("none", ""), ("bars", ", bars shuffled"), ("notes", ", notes shuffled"))
 ]
 CODONS = [
     Group(f"{kind}, {bases:,} bases", "codons", {"kind": kind, "bases": bases})
     for bases in (6000, 23_000)
     for kind in ("coding", "other strand", "non-coding")
 ]
+BRASILIA = Group("warm days in Brasília", "brasilia", {})
 TEXTS = [
-    Group(f"{text}, {how}", dataset, {"text": text}, PREDICTS)
-    for dataset, how in (("texts", "held out"), ("texts_adaptive", "learned while reading"))
+    Group(f"{text}, {how}", dataset, {"text": text})
+    for dataset, how in (("texts", "held out"), ("texts_adaptive", "as it is read"))
     for text in ("alice29", "plrabn12")
 ]
-BARS = {"2/4": 8, "3/4": 12, "4/4": 16, "6/8": 12, "9/8": 18}
 
 
 def kept(dataset: str, rows: Path = HERE / "rows") -> Kept:
@@ -78,101 +93,121 @@ def right(case: dict, row: dict) -> float:
     return float(row["right"])
 
 
-def share(values: Iterable[float]) -> str:
-    """A share with its 95 % interval."""
+def bits_by_estimator(group: Group) -> dict[str, dict[str, float]]:
+    """Of each estimator, the bits of each block of a text, by its number; seeds are averaged."""
+    blocks: dict[str, list[list[float]]] = {}
+    for name, rows in by_estimator(group, lambda case, row: row["blocks"] or NONSENSE).items():
+        blocks.setdefault(name.partition(", seed")[0], []).extend(rows.values())
+    return {
+        name: {f"{i:02}": float(bits) for i, bits in enumerate(np.mean(some, axis=0))}
+        for name, some in blocks.items()
+    }
+
+
+# ------------------------------------------------------------------------------- who is ahead
+
+
+def share(values: Iterable[float]) -> Score:
+    """A share with Wilson's interval."""
     some = list(values)
     low, high = wilson(np.array(sum(some)), np.array(len(some)))
-    return f"{percent(float(np.mean(some)), '.0f')} ({100 * low:.0f}–{100 * high:.0f})"
+    return Score(float(np.mean(some)), float(low), float(high))
 
 
-def paired(one: dict[str, float], other: dict[str, float]) -> tuple[float, float]:
-    """The mean difference over the cases of both, and the half width of its 95 % interval."""
-    both = sorted(set(one) & set(other))
-    difference = np.array([one[key] - other[key] for key in both])
-    spread = difference.std(ddof=1) if len(both) > 1 else math.nan
-    return float(difference.mean()), float(1.96 * spread / math.sqrt(max(len(both), 1)))
+def mean(values: Iterable[float]) -> Score:
+    """A mean of independent values with Student's interval."""
+    some = np.array(list(values))
+    if not np.isfinite(some).all():
+        return Score(math.inf, math.inf, math.inf)
+    half = stdtrit(some.size - 1, 0.975) * some.std(ddof=1) / math.sqrt(some.size)
+    return Score(float(some.mean()), float(some.mean() - half), float(some.mean() + half))
 
 
-def verdict(difference: float, half: float, better: int) -> str:
-    """Who wins and by how much: ``better`` is 1 for shares, −1 for bits, of which fewer win."""
-    if better > 0:
-        words = f"{100 * abs(difference):.0f} ± {100 * half:.0f} points"
-    else:
-        words = f"{abs(difference):.3f} ± {half:.3f} bits"
-    if not abs(difference) > half:
-        return f"cannot tell ({words})"
-    return f"{'wins' if difference * better > 0 else 'loses'} by {words}"
+def difference(one: dict[str, float], other: dict[str, float]) -> Score:
+    """The mean of the differences over the cases that both have."""
+    return mean(one[key] - other[key] for key in sorted(set(one) & set(other)))
+
+
+def compared(group: Group, title: str, bits: bool) -> Comparison:
+    """scb with its defaults beside the best of the others, which is not told the number of lags."""
+    ours, sign, score = (PREDICTS, -1, mean) if bits else (FINDS, 1, share)
+    found = bits_by_estimator(group) if bits else by_estimator(group, right)
+    told = {name for name, one in estimators().items() if one.told}
+    if bits or group.dataset in ("songs", "codons"):
+        told = {"chance"}
+    rivals = [name for name in found if not name.startswith("scb") and name not in told]
+    rival = max(rivals, key=lambda name: sign * score(found[name].values()).mean)
+    gap = difference(found[ours], found[rival])
+    scores = [score(found[name].values()) for name in (ours, rival)]
+    cases = len(found[ours])
+    half = (gap.high - gap.low) / 2
+    return Comparison(title, cases, scores[0], rival, scores[1], sign * gap.mean, half, bits)
+
+
+def comparisons() -> list[Comparison]:
+    """Every line of the first table."""
+    chains = [(group, f"hdMTD's chain, lags {group.title}") for group in HDMTD]
+    chains += [(group, f"interleaved chains, {group.title}") for group in INTERLEAVED]
+    songs = [(group, f"metre: {group.title}") for group in SONGS if "notes" not in group.title]
+    codons = [(group, f"codons: {group.title}") for group in CODONS if "coding, " in group.title]
+    codons = [(group, title) for group, title in codons if "non-" not in title]
+    lags = [compared(*pair, bits=False) for pair in (*chains, *songs, *codons)]
+    texts = [(BRASILIA, f"hdMTD's data: {BRASILIA.title}"), *((one, one.title) for one in TEXTS)]
+    return lags + [compared(*pair, bits=True) for pair in texts]
+
+
+def winner(line: Comparison) -> str:
+    """Who wins and by how much."""
+    gap = abs(line.gap)
+    by = f"{gap:.3f} ± {line.half:.3f} bits"
+    if not line.bits:
+        by = f"{100 * gap:.0f} ± {100 * line.half:.0f} points"
+    if not gap > line.half:
+        return f"undecided ({by})"
+    return f"**scb** by {by}" if line.gap > 0 else f"{line.rival} by {by}"
+
+
+def summary() -> list[str]:
+    """Of each problem: scb, the best other, and who wins by how much."""
+    lines = [
+        [
+            line.title,
+            f"{line.cases} blocks" if line.bits else line.cases,
+            written(line.ours, line.bits),
+            f"{line.rival}: {written(line.theirs, line.bits)}",
+            winner(line),
+        ]
+        for line in comparisons()
+    ]
+    return table_of("problem|n|scb|best of the others|who wins", lines)
+
+
+def tally() -> list[str]:
+    """How often scb wins, in one sentence."""
+    of = {
+        kind: [winner(line) for line in comparisons() if line.bits == bits]
+        for kind, bits in (("where lags are asked for", False), ("where bits are counted", True))
+    }
+    parts = []
+    for kind, found in of.items():
+        wins = sum(one.startswith("**scb") for one in found)
+        undecided = sum(one.startswith("undecided") for one in found)
+        loses = len(found) - wins - undecided
+        parts.append(
+            f"of {len(found)} problems {kind}, it wins {wins}, loses {loses} "
+            f"and {undecided} cannot be decided"
+        )
+    return [f"With its defaults, scb comes out like this: {'; '.join(parts)}."]
 
 
 # -------------------------------------------------------------------------------------- the tables
 
 
-TOLD = {"hdMTD FS", "mutual information, told the number", "scb, told the number"}
-ASKED = ("hdmtd_two_lags", "hdmtd_three_lags", "interleaved")
-
-
-def summary() -> list[str]:
-    """Of each problem: ours as it comes and at its best, the best other, who wins by how much."""
-    lines = []
-    for group in (*LAGS, *SONGS, *CODONS):
-        if not {"notes", "non-coding"} & {*group.where.values()}:
-            found = by_estimator(group, right)
-            if group.dataset in ASKED:
-                found = {name: rows for name, rows in found.items() if name not in TOLD}
-            means = {name: float(np.mean(list(rows.values()))) for name, rows in found.items()}
-            texts = {name: share(rows.values()) for name, rows in found.items()}
-            lines += compared(group.title, found, means, texts, 1)
-    for group in TEXTS:
-        rows = by_estimator(group, lambda case, row: row)
-        bits = {name: bits_of(one) for name, one in rows.items()}
-        found = {name: blocks_of(one) for name, one in rows.items()}
-        texts = {name: f"{value:.3f} bits" for name, value in bits.items()}
-        lines += compared(group.title, found, bits, texts, -1)
-    headings = "problem|scb as it comes|scb's best setting|best other|as it comes against the other"
-    return table_of(f"{headings}|best setting against the other", lines)
-
-
-def compared(
-    title: str,
-    found: dict[str, dict[str, float]],
-    means: dict[str, float],
-    texts: dict[str, str],
-    better: int,
-) -> list[list[str]]:
-    """A line of the summary, or none where something is missing."""
-    ours = [name for name in found if name.startswith("scb")]
-    others = [name for name in found if name not in ours and name != "chance"]
-    if not ours or not others:
-        return []
-    best = max(ours, key=lambda name: better * means[name])
-    other = max(others, key=lambda name: better * means[name])
-    verdicts = [
-        verdict(*paired(found[name], found[other]), better) if name in found else ""
-        for name in (OURS, best)
-    ]
-    setting = "the same" if best == OURS else f"{best.removeprefix('scb, ')}: {texts[best]}"
-    return [[title, texts.get(OURS, "not run"), setting, f"{other}: {texts[other]}", *verdicts]]
-
-
-def bits_of(rows: dict[str, dict]) -> float:
-    """The bits of the one row of an estimator on a text."""
-    return next(iter(rows.values()))["bits"]
-
-
-def blocks_of(rows: dict[str, dict]) -> dict[str, float]:
-    """The blocks of that row, by their number."""
-    return {f"{i:02}": bits for i, bits in enumerate(next(iter(rows.values()))["blocks"])}
-
-
-def shares(groups: list[Group], value: Callable[[dict, dict], float] = right) -> list[str]:
-    """A line for each estimator, a column for each group."""
-    found = [by_estimator(group, value) for group in groups]
-    names = list(dict.fromkeys(name for one in found for name in one))
-    lines = [
-        [name, *(share(one[name].values()) if name in one else "" for one in found)]
-        for name in sorted(names, key=order)
-    ]
-    return table_of("|".join(["estimator", *(group.title for group in groups)]), lines)
+def written(score: Score, bits: bool = False) -> str:
+    """A share or a number of bits, with its interval."""
+    if bits:
+        return f"{score.mean:.3f} ({score.low:.2f}–{score.high:.2f})"
+    return f"{percent(score.mean, '.0f')} ({100 * score.low:.0f}–{100 * score.high:.0f})"
 
 
 def order(name: str) -> tuple[bool, bool, str]:
@@ -180,19 +215,34 @@ def order(name: str) -> tuple[bool, bool, str]:
     return name == "chance", not name.startswith("scb"), name
 
 
-def seconds(groups: list[Group]) -> list[str]:
-    """Median seconds of one fit."""
-    found = [by_estimator(group, lambda case, row: row["seconds"]) for group in groups]
-    names = sorted(dict.fromkeys(name for one in found for name in one), key=order)
+def columns(
+    first: str,
+    groups: list[Group],
+    value: Callable[[dict, dict], float],
+    cell: Callable[[list[float]], str],
+) -> list[str]:
+    """A line for each estimator, a column for each group."""
+    found = [by_estimator(group, value) for group in groups]
+    names = sorted({name for one in found for name in one}, key=order)
     lines = [
-        [
-            name,
-            *(f"{np.median(list(one[name].values())):.3f}" if name in one else "" for one in found),
-        ]
+        [name, *(cell(list(one[name].values())) if name in one else "" for one in found)]
         for name in names
     ]
-    return table_of(
-        "|".join(["seconds per fit, median", *(group.title for group in groups)]), lines
+    return table_of("|".join([first, *(group.title for group in groups)]), lines)
+
+
+def shares(groups: list[Group], value: Callable[[dict, dict], float] = right) -> list[str]:
+    """Shares with their intervals."""
+    return columns("estimator", groups, value, lambda values: written(share(values)))
+
+
+def seconds(groups: list[Group]) -> list[str]:
+    """Median seconds of one fit."""
+    return columns(
+        "seconds per fit, median",
+        groups,
+        lambda case, row: row["seconds"],
+        lambda values: f"{np.median(values):.3f}",
     )
 
 
@@ -206,33 +256,47 @@ def named(case: dict, row: dict) -> float:
     return float(row["answer"] is not None)
 
 
-def beside(rows: dict[str, dict[str, Any]], name: str, ours: str) -> str:
+def beside(found: dict[str, dict[str, float]], name: str) -> str:
     """Bits of an estimator and, in brackets, how many more than ours, with a 95 % interval."""
-    if name not in rows:
+    if name not in found:
         return ""
-    bits = f"{bits_of(rows[name]):.3f}"
-    if name == ours or ours not in rows:
-        return bits
-    gap, half = paired(blocks_of(rows[name]), blocks_of(rows[ours]))
-    return f"{bits} ({gap:+.3f} ± {half:.3f})"
+    bits = mean(found[name].values()).mean
+    if name == PREDICTS or not math.isfinite(bits):
+        return f"{bits:.3f}"
+    gap = difference(found[name], found[PREDICTS])
+    return f"{bits:.3f} ({gap.mean:+.3f} ± {(gap.high - gap.low) / 2:.3f})"
+
+
+def best_first(found: list[dict[str, dict[str, float]]]) -> list[str]:
+    """Names of estimators by their bits on the first text that they have."""
+    names = {name for one in found for name in one}
+    first = {n: next(mean(one[n].values()).mean for one in found if n in one) for n in names}
+    return sorted(names, key=lambda name: first[name])
+
+
+def bold(name: str) -> str:
+    """A name, bold if it is our predictor."""
+    return f"**{name}**" if name == PREDICTS else name
 
 
 def texts() -> list[str]:
     """Bits of each estimator on each text, with the difference to ours; the best first."""
-    found = [by_estimator(group, lambda case, row: row) for group in TEXTS]
-    names = dict.fromkeys(name for one in found for name in one)
-    first = {name: next(bits_of(one[name]) for one in found if name in one) for name in names}
-    lines = [
-        [bold(name, PREDICTS), *(beside(one, name, PREDICTS) for one in found)]
-        for name in sorted(names, key=lambda name: first[name])
-    ]
+    found = [bits_by_estimator(group) for group in TEXTS]
+    lines = [[bold(name), *(beside(one, name) for one in found)] for name in best_first(found)]
     headings = ["bits per letter (more than the bold line)", *(group.title for group in TEXTS)]
     return table_of("|".join(headings), lines)
 
 
-def bold(name: str, ours: str) -> str:
-    """A name, bold if it is ours."""
-    return f"**{name}**" if name == ours else name
+def brasilia() -> list[str]:
+    """Bits of each day of the held-out year, with the lags that were found; the best first."""
+    found = bits_by_estimator(BRASILIA)
+    rows = by_estimator(BRASILIA, lambda case, row: row)
+    lines = []
+    for name in best_first([found]):
+        (row,) = rows[name].values()
+        lags = ", ".join(str(lag) for lag in row["lags"])
+        lines.append([bold(name), beside(found, name), lags, f"{row['seconds']:.1f}"])
+    return table_of("estimator|bits per day (more than the bold line)|lags|seconds", lines)
 
 
 def versions() -> list[str]:
@@ -244,34 +308,30 @@ def versions() -> list[str]:
                 found.setdefault(row["version"], set()).add(case["estimator"])
     return table_of(
         "made with|estimators",
-        [[v, ", ".join(sorted(names, key=order))] for v, names in sorted(found.items())],
+        [[v, "; ".join(sorted(names, key=order))] for v, names in sorted(found.items())],
     )
+
+
+def licences() -> list[str]:
+    """Under which conditions others may use the data."""
+    found = [(module.TITLE, module.LICENCE) for module in modules("datasets").values()]
+    return table_of("data|licence", found)
 
 
 def tables() -> dict[str, list[str]]:
     """All tables of the page, by their names on it."""
-    hdmtd = LAGS[:4]
     return {
+        "tally": tally(),
         "summary": summary(),
-        "hdmtd": shares(hdmtd),
-        "hdmtd seconds": seconds(hdmtd),
-        "interleaved": shares(LAGS[4:]),
+        "hdmtd": shares(HDMTD),
+        "hdmtd seconds": seconds(HDMTD),
+        "interleaved": shares(INTERLEAVED),
         "songs": shares(SONGS),
         "songs whole bars": shares(SONGS, whole_bars),
         "codons": shares(CODONS),
         "codons named": shares(CODONS, named),
         "texts": texts(),
         "brasilia": brasilia(),
+        "licences": licences(),
         "versions": versions(),
     }
-
-
-def brasilia() -> list[str]:
-    """Bits of each day of the held-out year, with the lags that were found; the best first."""
-    found = by_estimator(Group("", "brasilia", {}), lambda case, row: row)
-    lines = []
-    for name in sorted(found, key=lambda one: bits_of(found[one])):
-        (row,) = found[name].values()
-        lags = ", ".join(str(lag) for lag in row["lags"])
-        lines.append([bold(name, OURS), beside(found, name, OURS), lags, f"{row['seconds']:.1f}"])
-    return table_of("estimator|bits per day (more than the bold line)|lags|seconds", lines)

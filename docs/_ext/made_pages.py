@@ -50,9 +50,14 @@ def write_all(app: Sphinx, config: object) -> None:
 
 
 def spread_tutorials(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Take the table of contents out of the gallery of tutorials: each stands with its readers, in data.md or train.md."""
+    """Let links to a tutorial's source, which lead somewhere in the repository, lead to its page.
+
+    The gallery of tutorials loses its table of contents: each stands with its readers, in data.md or train.md.
+    """
     if docname == "learn/index":
         source[0] = source[0].partition(".. toctree::")[0]
+    elif not docname.startswith("learn/"):
+        source[0] = re.sub(r"tutorials/(\d\d_\w+)\.py\)", r"learn/\1.rst)", source[0])
 
 
 def write_redirects(app: Sphinx, exception: Exception | None) -> None:

@@ -3,13 +3,16 @@ import fs from "node:fs";
 import { createLab, describe, finished, snapshot, stepLab } from "../../src/scb/lab/modules/lab.mjs";
 import * as data from "../../src/scb/lab/modules/data.mjs";
 import * as engine from "../../src/scb/lab/modules/engine.mjs";
+import * as heads from "../../src/scb/lab/modules/heads.mjs";
+import { reasons } from "../../src/scb/lab/modules/lags.mjs";
 import { measure } from "../../src/scb/lab/modules/metrics.mjs";
 import { Generator, seedState64 } from "../../src/scb/lab/modules/numpy.mjs";
 import { historyCSV, pythonFor } from "../../src/scb/lab/modules/exports.mjs";
 import { stagesOf } from "../../src/scb/lab/modules/recipes.mjs";
 import { advance, createRun } from "../../src/scb/lab/modules/run.mjs";
 import { SCENES, sceneHash } from "../../src/scb/lab/modules/scenes.mjs";
-import { freshSource, givenSource, windowSource } from "../../src/scb/lab/modules/sources.mjs";
+import { follow, sentences } from "../../src/scb/lab/modules/sample.mjs";
+import { firstSamples, freshSource, givenSource, windowSource } from "../../src/scb/lab/modules/sources.mjs";
 import { defaultState, formatState, packText, parseState, unpackText } from "../../src/scb/lab/modules/state.mjs";
 import { makeTask, randomTask } from "../../src/scb/lab/modules/task.mjs";
 import { predict } from "../../src/scb/lab/modules/theory.mjs";
@@ -32,7 +35,38 @@ function draw(task, seed, batchSize, step) {
   return { context, last: [...lasts], label };
 }
 
+// V and A with their heads one after the other, as the lab has them, and what a step of a stage makes of a batch.
+function headStep({ V, A, batch, mu, stage }) {
+  [V, A, mu] = [floats(V), floats(A), floats(mu)];
+  const N = mu.length;
+  const T = A.length / N / 2;
+  const space = heads.headSpace(N, T);
+  const loss = heads.headGradient(givenSource(batch, N, T), batch.last.length, 0, V, A, N, T, space);
+  const [gV, gA] = [space.gV.slice(), space.gA.slice()];
+  engine.proximalStep(V, A, space.gV, space.gA, mu, stage);
+  return { loss, gV, gA, V, A };
+}
+
 const calls = {
+  headStep,
+  headTask: (settings) => randomTask({ ...settings, heads: 2 }),
+  headDraw: ({ settings, seed, batchSize, step }) => draw(randomTask({ ...settings, heads: 2 }), seed, batchSize, step),
+  headMeasure: ({ settings, V, A }) => heads.measureHeads(randomTask({ ...settings, heads: 2 }), floats(V), floats(A)),
+  headStart: ({ mu, seed }) => heads.headStart(floats(mu), seed),
+  turnHeads({ V, A, mu, size }) {
+    [V, A] = [floats(V), floats(A)];
+    heads.turnHeads(V, A, floats(mu), size);
+    return { V, A };
+  },
+  follow({ task, V, A, seed }) {
+    const made = plainTask(task);
+    return firstSamples(made, seed, 6).map((sample) => {
+      const seen = follow(sample, floats(V), floats(A), made.N);
+      return { sample, seen, said: sentences(sample, seen, made, made) };
+    });
+  },
+  reasons: ({ tokens, V, A, N, T, count }) => reasons(tokens, floats(V), floats(A), N, T, count),
+
   generator({ seed, draws }) {
     const rng = new Generator(BigInt(seed));
     const take = { random: () => rng.random(), exponential: () => rng.exponential(), normal: () => rng.normal() };

@@ -104,13 +104,21 @@ def test_texts_become_tokens():
             ("encode", {"text": "".join(chr(0x4E00 + i % 50) for i in range(300)), "unit": "characters"}),
         ]
     )
+    emoji, hindi = ask_all(
+        [
+            ("encode", {"text": "👩‍👩‍👧🙂" * 30, "unit": "characters"}),
+            ("encode", {"text": "नमस्ते " * 20, "unit": "characters"}),
+        ]
+    )
+    assert sorted(emoji["names"]) == ["👩‍👩‍👧", "🙂"]  # as readers see them, whole
+    assert sorted(hindi["names"]) == sorted(["न", "म", "स्ते", "␣"])
     assert [letters["names"][i] for i in letters["tokens"]] == list("ab␣b␣a")
     assert [words["names"][i] for i in words["tokens"]] == ["to", "be", "or", "not", "to", "be"]
     assert column["unit"] == "lines"
     assert column["names"] == ["dry", "wet"]
     assert len(many["names"]) == 32
     assert many["names"][-1] == "…"
-    for text, words in (("ab", "at least 4"), ("aaaaaa", "one symbol only")):
+    for text, words in (("ab", "at least 50"), ("aaaaaa", "one symbol only")):
         with pytest.raises(ValueError, match=words):
             ask("encode", text=text, unit="characters")
 

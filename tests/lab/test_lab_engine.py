@@ -266,3 +266,49 @@ def test_a_broken_engine_is_noticed(what, tmp_path):
     question = ("run", {"task": task_for_lab(task), "settings": PAPER, "seed": 5, "every": 10})
     sound, faulty = ask_all([question])[0], ask_all([question], harness)[0]
     assert np.abs(np.subtract(sound["V"], faulty["V"])).max() + np.abs(np.subtract(sound["A"], faulty["A"])).max() > 1e-6
+
+
+def test_a_softmax_run_is_that_of_python():
+    task = Task.random(3, 40, 2, seed=3)
+    settings = {**PAPER, "recipe": "softmax", "steps": [100, 200, 0], "batchSize": 32}
+    found = ask("run", task=task_for_lab(task), settings=settings, seed=5, every=10)
+    truth = scb.train(task, scb.recipes.softmax(task, steps=300, batch_size=32), seed=5, every=10)
+    np.testing.assert_allclose(np.reshape(found["V"], (3, 3)), truth.V, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(columns(found["A"], 3), truth.model.attention, rtol=0, atol=1e-11)
+    for name in ("loss", "dist_A", "sim_A"):
+        np.testing.assert_allclose(numbers(found["history"][name]), truth.history[name], rtol=0, atol=1e-11, err_msg=name)
+
+
+def test_a_sample_that_is_followed_is_one_of_the_run_and_goes_through_the_model():
+    task = Task.random(3, 12, 2, seed=0)
+    V, A = point(3, 12)
+    drawn = ask("draw", task=task_for_lab(task), seed=4, batchSize=6, step=0)
+    for i, found in enumerate(ask("follow", task=task_for_lab(task), V=V.ravel(), A=A.T.ravel(), seed=4)):
+        sample_, seen = found["sample"], found["seen"]
+        assert sample_["context"] == drawn["context"][12 * i : 12 * i + 12]
+        assert (sample_["last"], sample_["label"]) == (drawn["last"][i], drawn["label"][i])
+        assert sample_["position"] in task.support[sample_["last"]]
+        assert task.P[sample_["label"], sample_["context"][sample_["position"]]] > 0
+        batch = Batch(np.array([sample_["context"]]), np.array([sample_["last"]]), np.array([sample_["label"]]))
+        g = batch_gradient(V, A, batch)
+        assert seen["loss"] == pytest.approx(g.loss, abs=1e-12)
+        np.testing.assert_allclose(seen["push"], -g.A[:, sample_["last"]], **EXACT)
+        np.testing.assert_allclose(seen["prediction"], scb.LinearTransformer(V, A).predict(batch)[0], **EXACT)
+        assert f"position {sample_['position']}." in found["said"][1]
+
+
+def test_reasons_are_the_largest_parts_of_a_prediction():
+    rng = np.random.default_rng(0)
+    N, T = 3, 5
+    tokens = rng.integers(0, N, 60)
+    V, A = rng.random((N, N)), rng.normal(size=(T, N))
+    found = ask("reasons", tokens=tokens.tolist(), V=V.ravel(), A=A.T.ravel(), N=N, T=T, count=30)
+    assert len(found) == 30
+    for at, reason in enumerate(found, T + 1):
+        parts = A[:, tokens[at - 1]] * V[tokens[at], tokens[at - 1 - T : at - 1]]
+        best = int(np.argmax(parts))
+        assert reason["token"] == tokens[at]
+        if parts[best] > 0:
+            assert reason["lag"] == T + 1 - best
+            assert reason["share"] == pytest.approx(parts[best] / np.maximum(parts, 0).sum(), abs=1e-12)
+        assert reason["probability"] == pytest.approx(np.clip(parts.sum(), 0, 1), abs=1e-12)

@@ -198,6 +198,36 @@ def test_places_of_genes_are_read_on_both_strands(monkeypatch):
     assert codons.stretch("complement(join(1..2,4..5))") == "acg"[:2] + "tt"
 
 
+def test_nonsense_stands_last_in_the_tables_and_is_never_the_best_of_the_others(monkeypatch):
+    bits = {"bits": math.inf, "blocks": [], "lags": [], "seconds": 0.0, "version": ""}
+    worst = {"nonsense": ("texts", "texts_adaptive", "brasilia"), "certain of nothing": ("hdmtd_two_lags", "songs")}
+    real = report.kept
+
+    def with_nonsense(dataset):
+        rows = real(dataset)
+        cases = {str(case | {"estimator": ""}): case for case, _ in rows}.values()
+        names = [name for name, datasets in worst.items() if dataset in datasets]
+        return rows + [(case | {"estimator": name}, bits | {"answer": None, "right": False}) for name in names for case in cases]
+
+    before = report.summary()
+    monkeypatch.setattr(report, "kept", with_nonsense)
+    assert report.summary() == before
+    assert report.texts()[-1].startswith("| nonsense | inf |")
+    assert report.brasilia()[-1].startswith("| nonsense | inf")
+    (line,) = [line for line in report.shares(report.SONGS) if line.startswith("| certain of nothing")]
+    assert [cell.split("\u00a0")[0].strip() for cell in line.split("|")[2:-1]] == ["0"] * len(report.SONGS)
+
+
+def test_who_wins_follows_from_the_difference_and_its_interval():
+    score = report.Score(0.5, 0.4, 0.6)
+    line = report.Comparison("one", 10, score, "the other", score, 0.2, 0.1, bits=False)
+    assert report.winner(line) == "**scb** by 20 ± 10 points"
+    assert report.winner(line._replace(gap=-0.2)) == "the other by 20 ± 10 points"
+    assert report.winner(line._replace(gap=-0.05)) == "undecided (5 ± 10 points)"
+    assert report.winner(line._replace(gap=-0.05, half=math.nan)) == "undecided (5 ± nan points)"
+    assert report.difference({"a": 1.0, "b": 2.0, "c": 9.0}, {"a": 0.0, "b": 3.0}).mean == 0.0
+
+
 def test_the_page_shows_what_the_rows_say():
     page = (ROOT / "docs" / "explanation" / "scoreboard.md").read_text()
     for name, table in report.tables().items():

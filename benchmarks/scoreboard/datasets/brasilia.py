@@ -17,7 +17,7 @@ from frame import Data, Problem
 TITLE = "warm days in Brasília"
 LICENCE = "INMET, public; in the R package hdMTD (GPL-3). Nothing is shipped"
 JUDGE = "bits"
-ALSO = ("hdMTD FS", "boosted trees on lags")
+ALSO = ("hdMTD FS",)
 CASES: list[dict] = [{"year": "last"}]
 MAX_LAG = 364
 HELD_OUT = 366

@@ -1,9 +1,7 @@
 """Models that are read off counts of the recent past.
 
-N-grams, a context tree (CTW), PPM; and the plain MTD model.
+N-grams, a context tree (CTW), PPM.
 """
-
-from typing import Any
 
 import numpy as np
 
@@ -80,18 +78,4 @@ class PartialMatching(Counted):
         return PPM.fit(list(data.train), data.symbols)
 
 
-class PlainMixture(Lags):
-    """The mixture transition distribution of Raftery.
-
-    One matrix, the same lags after every symbol.
-    """
-
-    name = "scb, plain MTD"
-    answers = frozenset({"exact", "bits"})
-
-    def options(self, data: Data) -> dict[str, Any]:
-        """One set of lags and one matrix."""
-        return {"context": False, "transition": "shared"}
-
-
-ESTIMATORS = (BestNGram, Bigram, Tree, PartialMatching, PlainMixture)
+ESTIMATORS = (BestNGram, Bigram, Tree, PartialMatching)

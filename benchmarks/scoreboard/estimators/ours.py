@@ -24,8 +24,11 @@ class Lags:
     def fit(self, data: Data) -> None:
         """Fit to all sequences."""
         self.symbols = data.symbols
-        model = scb.SparseContextualBigram(data.max_lag, **self.options(data))
-        self.model = model.fit(list(data.train))
+        self.model = self.estimator(data).fit(list(data.train))
+
+    def estimator(self, data: Data) -> Any:
+        """The estimator, not yet fitted."""
+        return scb.SparseContextualBigram(data.max_lag, **self.options(data))
 
     def score(self, test: Any) -> np.ndarray:
         """Log-probabilities, with one part in a thousand for symbols that the fit did not see."""
@@ -73,15 +76,19 @@ class Told(OneSet):
         return super().options(data) | {"lags": data.number}
 
 
-class Beyond(Lags):
-    """Lags that say something beyond the recent past."""
+class Product(Lags):
+    """The predictor around the estimator: lags, an n-gram, and what comes again lately."""
 
-    name = "scb, beyond the recent past"
-    answers = frozenset({"strongest", "bits", "adaptive"})
+    name = "scb.Experts"
+    answers = frozenset({"bits", "adaptive"})
 
-    def options(self, data: Data) -> dict[str, Any]:
-        """An n-gram as background."""
-        return {"background": "ngram", "transition": "per_lag"}
+    def estimator(self, data: Data) -> Any:
+        """The product of experts, with its defaults."""
+        return scb.Experts(super().estimator(data))
+
+    def lags(self) -> list[int]:
+        """None: it is asked to predict."""
+        return []
 
 
-ESTIMATORS = (Lags, OneSet, Told, Beyond)
+ESTIMATORS = (Lags, OneSet, Told, Product)

@@ -21,7 +21,7 @@ def read_text(text: str, by: By, sep: str | None) -> Sequences:
     if by != "char":
         return Sequences(flat, [len(flat)], many=False, said=said)
     _warn_of_lines(text)
-    said += " ('by' and 'sep' say otherwise)"
+    said += " (the options by and sep change that)"
     return Sequences(flat, [len(flat)], many=False, said=said, separator="")
 
 

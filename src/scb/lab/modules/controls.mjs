@@ -156,7 +156,7 @@ function dataFields(page, { use, drop, kalevala }, open) {
   };
   sync();
   const heading = element("summary", { "data-help": "data" }, "Your own text");
-  const node = element("details", { id: "own", open }, heading, text, element("div", { class: "field" }, unit), row(train, example, back));
+  const node = element("details", { id: "own", open }, heading, text, row(unit), row(train, example, back));
   return { node, sync };
 }
 

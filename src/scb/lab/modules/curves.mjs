@@ -108,7 +108,7 @@ function drawStages(context, box, map, view) {
     const names = view.task.stages[view.state.view];
     const inPhase = at >= run.from && names[stage[i] - 1];
     const label = inPhase ? names[stage[i] - 1].name : String(stage[i]);
-    const words = ["first", "last"].includes(label) ? `${label} step` : `stage ${label}`;
+    const words = { first: "first step", last: "last step", softmax: "" }[label] ?? `stage ${label}`;
     const { width } = context.measureText(words);
     const start = Math.min(x + 4, box.right + 6 - width); // whole, even where the stage begins at the edge
     if (start >= free) {

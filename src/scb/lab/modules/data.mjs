@@ -1,6 +1,7 @@
 // Own data: a text or a column becomes tokens, windows of them become samples; what a learner knows of them beforehand.
 
 export const MOST_SYMBOLS = 32;
+const LEAST = 50; // symbols of a text that is worth training on
 const LEAST_SHARE = 0.01; // the steps on a symbol's column are divided by its share: for a rare one they would be wild
 
 /** How a text is most likely meant: one symbol per line, or a letter each. */
@@ -10,13 +11,19 @@ export function guessUnit(text) {
   return lines.length >= 20 && short.length >= 0.9 * lines.length ? "lines" : "characters";
 }
 
+/** Why a text is too short to learn from; null if it is not. */
+export function tooShort(length) {
+  const count = `the text has ${length} symbol${length === 1 ? "" : "s"}`;
+  return length < LEAST ? `${count}, and at least ${LEAST} are needed: with fewer, every lag seems to matter by chance` : null;
+}
+
 /**
- * The tokens of a text and the symbols they stand for. Characters: letters without case, and one space for everything between
- * them. Symbols that are at least a hundredth of the text are kept, the others become one.
+ * The tokens of a text and the symbols they stand for. Characters: letters of any script without case, and one space for everything
+ * between them; where most of a text is no letters (emoji, signs), every character counts. Symbols that are at least a hundredth of the text are kept, the others become one.
  */
 export function encode(text, unit) {
   const symbols = split(text, unit);
-  if (symbols.length < 4) throw new Error(`the text has ${symbols.length} symbol${symbols.length === 1 ? "" : "s"}: there must be at least 4`);
+  if (symbols.length < 4) throw new Error(tooShort(symbols.length)); // where nothing could be computed at all
   const counts = new Map();
   for (const symbol of symbols) counts.set(symbol, (counts.get(symbol) ?? 0) + 1);
   const byCount = [...counts.keys()].sort((x, y) => counts.get(y) - counts.get(x) || (x < y ? -1 : 1));
@@ -37,14 +44,26 @@ function split(text, unit) {
       .filter(Boolean);
   if (unit === "words")
     return text
+      .normalize("NFC")
       .toLowerCase()
-      .split(/[^\p{L}\p{N}'’]+/u)
+      .split(/[^\p{L}\p{M}\p{N}\p{S}'’]+/u)
       .filter(Boolean);
-  const clean = text
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}]+/gu, " ")
-    .trim();
-  return Array.from(clean, (letter) => (letter === " " ? "␣" : letter));
+  const characters = graphemes(text.normalize("NFC").toLowerCase());
+  const visible = characters.filter((one) => one.trim());
+  const isLetter = (one) => /[\p{L}\p{N}]/u.test(one);
+  const counts = visible.filter(isLetter).length >= visible.length / 2 ? isLetter : (one) => one.trim() !== "";
+  const symbols = [];
+  for (const one of characters) {
+    if (counts(one)) symbols.push(one);
+    else if (symbols.length && symbols.at(-1) !== "␣") symbols.push("␣");
+  }
+  if (symbols.at(-1) === "␣") symbols.pop();
+  return symbols;
+}
+
+// What readers see as one character: a letter with its accents, an emoji of several parts.
+function graphemes(text) {
+  return Array.from(new Intl.Segmenter(undefined, { granularity: "grapheme" }).segment(text), ({ segment }) => segment);
 }
 
 /** What the learner knows of a sequence: μ by counting, and a K_P by the lag that says most (both set step sizes only). */

@@ -163,31 +163,35 @@ function closeColumn(A, begin, length) {
 }
 
 /**
- * Turn the heads so that each position belongs to one of them, as far as that can be; in place. The pairs of weights that stand out lie
- * near two lines through 0: the best two angles are found by trying all, and become the axes.
+ * Turn the heads so that each position belongs to one of them, as far as that can be; in place. The pairs of weights (head 0, head 1) lie
+ * on two lines through 0. Where they are scaled to have the same spread in all directions, the lines are at right angles: the angle that
+ * fits best is found by trying many, and the lines become the axes.
  */
 export function turnHeads(V, A, mu, size) {
-  const N = mu.length;
-  const T = A.length / N / 2;
-  const pairs = [];
-  for (let k = 0; k < N; k++) for (let t = 2 * k * T; t < (2 * k + 1) * T; t++) pairs.push([A[t], A[t + T]]);
+  const [xx, xy, yy] = [(x) => x * x, (x, y) => x * y, (_, y) => y * y].map((term) => pairsOf(A, mu).reduce((sum, [x, y]) => sum + term(x, y), 0));
+  const first = Math.sqrt(xx);
+  const along = xy / first;
+  mix(V, A, mu, [
+    [first, along],
+    [0, Math.sqrt(Math.max(yy - along * along, 1e-12))],
+  ]);
+  const pairs = pairsOf(A, mu);
   const far = Math.max(...pairs.map(([x, y]) => Math.hypot(x, y)));
   const bright = pairs.filter(([x, y]) => Math.hypot(x, y) > far / 4);
-  const misfit = ([x, y], angle) => (x * Math.sin(angle) - y * Math.cos(angle)) ** 2;
-  let best = [Infinity, 0, Math.PI / 2];
-  const steps = 120;
-  for (let i = 0; i < steps; i++) {
-    for (let j = i + 4; j < steps - 4 + Math.min(i, 4); j++) {
-      const [one, two] = [(i * Math.PI) / steps, (j * Math.PI) / steps];
-      const cost = bright.reduce((sum, pair) => sum + Math.min(misfit(pair, one), misfit(pair, two)), 0);
-      if (cost < best[0]) best = [cost, one, two];
-    }
-  }
-  // Each line points where most of its pairs do: attention is positive.
-  const directions = best.slice(1).map((angle) => {
-    const along = bright.reduce((sum, [x, y]) => sum + (x * Math.cos(angle) + y * Math.sin(angle)) ** 3, 0);
-    return [Math.sign(along || 1) * Math.cos(angle), Math.sign(along || 1) * Math.sin(angle)];
-  });
-  mix(V, A, mu, directions);
+  const turned = (angle) => bright.map(([x, y]) => [x * Math.cos(angle) + y * Math.sin(angle), y * Math.cos(angle) - x * Math.sin(angle)]);
+  const misfit = (angle) => turned(angle).reduce((sum, [x, y]) => sum + Math.min(x * x, y * y), 0);
+  const angles = Array.from({ length: 180 }, (_, i) => (i * Math.PI) / 360);
+  const best = angles.reduce((least, angle) => (misfit(angle) < misfit(least) ? angle : least));
+  // Attention is positive: each line points where most of it does.
+  const sign = (which) => Math.sign(turned(best).reduce((sum, pair) => sum + pair[which] ** 3, 0)) || 1;
+  mix(V, A, mu, [
+    [sign(0) * Math.cos(best), sign(0) * Math.sin(best)],
+    [-sign(1) * Math.sin(best), sign(1) * Math.cos(best)],
+  ]);
   holdSizes(V, A, mu, size, 0);
+}
+
+function pairsOf(A, mu) {
+  const T = A.length / mu.length / 2;
+  return Array.from(mu, (share, k) => Array.from({ length: T }, (_, t) => [A[2 * k * T + t], A[(2 * k + 1) * T + t]].map((a) => a * Math.sqrt(share)))).flat();
 }

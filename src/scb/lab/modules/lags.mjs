@@ -2,6 +2,7 @@
 import { encode } from "./data.mjs";
 import { element } from "./fields.mjs";
 import { short } from "./plots.mjs";
+import { say, showTip } from "./tips.mjs";
 
 const SHOWN = 400; // symbols of the text
 const HUES = ["#56b4e9", "#e69f00", "#1fb58a", "#cc79a7", "#f0e442"];
@@ -33,30 +34,51 @@ function tokensOf({ text, unit }) {
   return encoded.tokens;
 }
 
+const HINT =
+  "Each symbol is tinted by the lag that contributes most to its prediction; the stronger the tint, the larger the share. Point at a symbol to read its numbers, or go through the text with the arrow keys.";
+
+function build(root) {
+  const text = element("p", { id: "reasons", tabindex: "0", role: "group", "aria-label": "The text, and why each symbol" });
+  text.addEventListener("keydown", (event) => {
+    const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const symbols = text.querySelectorAll("span");
+    if (!move || !symbols.length) return;
+    event.preventDefault();
+    text.dataset.at = (Number(text.dataset.at ?? -1) + move + symbols.length) % symbols.length;
+    const one = symbols[text.dataset.at];
+    const box = one.getBoundingClientRect();
+    showTip(one.title, box.left, box.top);
+    say(one.title);
+  });
+  root.replaceChildren(element("table", { id: "lags" }), element("p", { class: "hint" }, HINT), element("p", { class: "keys" }), text);
+}
+
 export const lags = {
   draw(root, { task, state, runs }) {
     const run = runs[state.view];
+    if (!root.firstChild) build(root);
     const row = (tag, ...cells) => element("tr", {}, ...cells.map((words) => element(tag, {}, words)));
-    const rows = (run.lags ?? []).slice(0, 8).map(({ token, lag, weight }) => row("td", `after “${task.names[token]}”`, `lag ${lag}`, short(weight)));
-    const table = element("table", { id: "lags" }, row("th", "current", "looks back", "attention"), ...rows);
-    root.replaceChildren(table, ...(run.attention.A && state.data ? colouredText(run, task, state) : []));
+    const rows = (run.lags ?? []).slice(0, 6).map(({ token, lag, weight }) => row("td", `after “${task.names[token]}”`, `lag ${lag}`, short(weight)));
+    root.querySelector("#lags").replaceChildren(row("th", "current", "looks back", "attention"), ...rows);
+    if (run.attention.A && state.data) colourText(root, run, task, state.data);
   },
 };
 
-function colouredText(run, task, state) {
-  const found = reasons(tokensOf(state.data), run.V, run.attention.A, task.N, task.T);
+function colourText(root, run, task, data) {
+  const found = reasons(tokensOf(data), run.V, run.attention.A, task.N, task.T);
   const totals = new Map();
   for (const { lag, share } of found) totals.set(lag, (totals.get(lag) ?? 0) + share);
   const leading = [...totals].sort((x, y) => y[1] - x[1]).slice(0, HUES.length).map(([lag]) => lag);
   const tint = (lag, share) => (leading.includes(lag) ? `${HUES[leading.indexOf(lag)]}${alpha(share)}` : "transparent");
-  const gap = state.data.unit === "characters" ? "" : " ";
+  const gap = data.unit === "characters" ? "" : " ";
   const symbols = found.flatMap(({ token, lag, share, probability }) => {
-    const words = `“${task.names[token]}”: predicted with ${short(Number(probability.toPrecision(2)))}, ${Math.round(100 * share)} % of it from lag ${lag}`;
+    const chance = short(Number(probability.toPrecision(2)));
+    const words = `“${task.names[token]}”: predicted with probability ${chance}, ${Math.round(100 * share)} % of it from lag ${lag}`;
     return [element("span", { style: `background:${tint(lag, share)}`, title: words }, task.names[token]), gap];
   });
   const keys = leading.map((lag, i) => element("span", {}, element("span", { class: "key", style: `background:${HUES[i]}` }), `lag ${lag}`));
-  const hint = "Why each symbol: the colour is the lag that contributes most to its prediction, the stronger the larger its share.";
-  return [element("p", { class: "hint" }, hint), element("p", { class: "keys" }, ...keys), element("p", { id: "reasons" }, ...symbols)];
+  root.querySelector(".keys").replaceChildren(...keys);
+  root.querySelector("#reasons").replaceChildren(...symbols);
 }
 
 // Two hexadecimal digits for how opaque a share is drawn.

@@ -1,6 +1,6 @@
 // The page: keeps the state, talks to the worker, draws, and writes the address.
 import { drawControls } from "./controls.mjs";
-import { encode, guessUnit } from "./data.mjs";
+import { encode, guessUnit, tooShort } from "./data.mjs";
 import { embedded, listenForTheme, reportHeight, setTheme, whenSeen } from "./embed.mjs";
 import { historyCSV, pythonFor } from "./exports.mjs";
 import { createTape, record, seek } from "./player.mjs";
@@ -265,6 +265,7 @@ const ownData = {
     const unit = asked === "guess" ? guessUnit(text) : asked;
     try {
       const { tokens } = encode(text, unit);
+      if (tooShort(tokens.length)) throw new Error(tooShort(tokens.length));
       page.packed = await packText(text);
       page.state.scene = "";
       tell(page.state, goTo);

@@ -136,7 +136,8 @@ function drawColumn(context, box, map, k, found, task, style, color) {
     const top = map.y(high[cell]);
     context.fillRect(x, top, Math.max(wide, 1), Math.max(1, map.y(low[cell]) - top));
     context.fillStyle = style.core;
-    context.fillRect(x, map.y(square[cell]), Math.max(wide, 1), Math.max(1, map.y(-square[cell]) - map.y(square[cell])));
+    const [up, down] = [map.y(Math.min(square[cell], high[cell])), map.y(Math.max(-square[cell], low[cell]))];
+    context.fillRect(x, up, Math.max(wide, 1), Math.max(1, down - up));
   }
   context.strokeStyle = style.soft;
   context.lineWidth = 1;

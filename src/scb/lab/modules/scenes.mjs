@@ -96,14 +96,14 @@ export const SCENES = [
     fields: ["run.lam", "turn"],
     text: [
       "This task has two tables P. Each ringed position belongs to one of them: blue or orange. Training factors a matrix of rank two, and finds its singular values one after the other: both heads first learn a mixture of the two patterns (σ₁), and only later what tells them apart (σ₂). At step 1,400 the function is learned, yet each head still attends to blue and orange alike. Gradient descent learns the function, not the heads.",
-      "From then on a small ℓ1 step prefers attention with few entries. It turns the heads until each has one colour. Drag λ: at 0 the heads stay mixed, and far too much λ erases them. Or pause before step 1,400 and press “Turn the heads”, which reads the answer off at once: pairs of weights lie on two lines through 0, and the lines become the heads.",
+      "From then on a small ℓ1 step prefers attention with few entries. It turns the heads until each has one colour. Drag λ: with a tiny one the heads stay mixed, with a large one the weights themselves shrink. Or pause before step 1,400 and press “Turn the heads”, which reads the answer off at once: pairs of weights lie on two lines through 0, and the lines become the heads.",
     ],
   },
   {
     id: "softmax",
     title: "Softmax attention",
     lead: "Real transformers use softmax. It finds the same positions, and it never goes negative.",
-    hash: "task.T=200&run=batchSize:256;steps:400/1600/0;lam:0.0001&run=recipe:softmax;batchSize:256;steps:2000/0/0&view=1&speed=150",
+    hash: "task.T=200&run=batchSize:256;steps:400/1600/0;lam:0.0001&run=recipe:softmax;batchSize:256;steps:400/1600/0;lam:0.0001&view=1&speed=150",
     panels: ["attention", "dist_A"],
     fields: ["task.T"],
     text: [

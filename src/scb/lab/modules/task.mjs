@@ -21,13 +21,13 @@ export function randomTask({ N, T, sparsity, seed, ensemble = "strong", K_P = 0,
   }
   if (K_P > 0) P = withContrast(P, stationary(P), K_P);
   const drawn = drawAttention(rng, N, T, sparsity);
-  if (heads === 1) return makeTask(P, ...sorted(drawn, N, sparsity).slice(0, 2), N, T);
+  if (heads === 1) return makeTask(P, ...sorted(drawn, N).slice(0, 2), N, T);
   if (ensemble !== "strong" || K_P > 0) throw new Error("two heads are drawn by the strong ensemble only");
   if (N < 3) throw new Error(`N = ${N}: with two heads there must be at least 3 tokens`);
   const second = randomTransition(stationary(P), CONTRAST, rng);
   const owners = Float64Array.from(rng.permutation(N * sparsity), (i) => i % 2);
-  const [positions, weights, owned] = sorted({ ...drawn, owners }, N, sparsity);
-  return withHeads(Float64Array.of(...P, ...second), positions, weights, Int32Array.from(owned), N, T);
+  const [positions, weights, owned] = sorted({ ...drawn, owners }, N);
+  return withHeads(Float64Array.of(...P, ...second), positions, weights, owned, N, T);
 }
 
 /** A task with two heads from its parts; `owners` says which head each position belongs to. */
@@ -43,13 +43,13 @@ function drawAttention(rng, N, T, sparsity) {
   return { chosen, weights: nearUniform(rng, sparsity, N) };
 }
 
-// The entries of Q, column after column, each column in the order of its positions: [positions, weights, owners].
-function sorted({ chosen, weights, owners = weights }, N, sparsity) {
-  const entries = Array.from({ length: N }, (_, k) =>
-    [...chosen[k].keys()].sort((i, j) => chosen[k][i] - chosen[k][j]).map((slot) => [chosen[k][slot], weights[slot * N + k], owners[slot * N + k]]),
-  ).flat();
-  const column = (at) => entries.map((entry) => entry[at]);
-  return [Int32Array.from(column(0)), Float64Array.from(column(1)), Float64Array.from(column(2))];
+// The entries of Q, column after column, each in the order of heads and positions: [positions, weights, owners].
+function sorted({ chosen, weights, owners = new Float64Array(weights.length) }, N) {
+  const column = (k) => Array.from(chosen[k], (position, slot) => [position, weights[slot * N + k], owners[slot * N + k]]);
+  const order = ([p, , h], [q, , g]) => h - g || p - q;
+  const entries = Array.from({ length: N }, (_, k) => column(k).sort(order)).flat();
+  const part = (at) => entries.map((entry) => entry[at]);
+  return [Int32Array.from(part(0)), Float64Array.from(part(1)), Int32Array.from(part(2))];
 }
 
 /** The task with the P of one and the Q of another: what transfer goes to. */

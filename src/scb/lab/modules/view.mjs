@@ -32,11 +32,11 @@ const PANELS = [
     heads: true,
   },
   { id: "singular", title: "Singular values as they are learned", legend: "dotted: overlap of the less clear head", panel: singular, shape: "full", heads: true },
-  { id: "lags", title: "Which lags light up", panel: lags, dom: true, shape: "half", fits: (task) => task.names },
+  { id: "lags", title: "Which lags light up, and why each symbol", panel: lags, dom: true, shape: "half", fits: (task) => task.names },
   { id: "matrices", title: "V beside P", own: "V", panel: matrices },
   { id: "plane", title: "Signal plane", legend: "thin: infinite batch", panel: plane, truth: true, shape: "tall" },
-  curvePanel("dist_A", "‖A − Q‖: distance to the true Q"),
-  curvePanel("dist_V", "‖V − P‖: distance to the true P"),
+  curvePanel("dist_A", "‖A − Q‖: distance to Q"),
+  curvePanel("dist_V", "‖V − P‖: distance to P"),
   curvePanel("delta_A", "‖Δ_A‖: noise in A"),
   curvePanel("delta_V", "‖Δ_V‖: noise in V"),
   curvePanel("dist_A_star", "‖A* − Q‖, normalised", { shape: "half" }),
@@ -99,7 +99,7 @@ function heightOf(spec, task) {
 
 function figure(spec, page) {
   const title = titleOf(spec, page.task);
-  const heading = element("h3", { id: `title-${spec.id}` }, title);
+  const heading = element("h2", { id: `title-${spec.id}` }, title);
   const help = element("button", { "data-help": spec.id, "aria-label": `About “${title}”` }, "?");
   const legend = page.task.truth && spec.legend ? [element("span", { class: "hint" }, spec.legend)] : [];
   const attributes = { class: `panel ${spec.shape ?? ""}`, id: `panel-${spec.id}`, "aria-labelledby": heading.id };
