@@ -1,4 +1,4 @@
-"""Several heads: `tuned` and `recover` on held-out tasks, the estimator on sequences, the kernel; F33 and F34 have the rest.
+"""Several heads: `tuned` and `recover` on held-out tasks, the estimator on sequences, the kernel; F33 has the rest.
 
 Rows go to FOLDER/PART.jsonl as they come; rows that are there are not made again. One thread for each process:
 

@@ -1,10 +1,10 @@
-"""F33 and F34 at tiny sizes: training without noise from four kinds of starts, and the claims on made-up rows."""
+"""F33 at tiny sizes: training without noise from four kinds of starts, and the claims on made-up rows."""
 
 import numpy as np
 import pytest
 
 from scb.paper.claims import heads as claims
-from scb.paper.experiments.heads import FRACTIONS, HeadSamplesJob, HeadsJob, heads_task
+from scb.paper.experiments.heads import HeadsJob, heads_task
 from scb.paper.outcome import Verdict
 
 HOLDS, FAILS, UNSURE = Verdict.HOLDS, Verdict.FAILS, Verdict.UNSURE
@@ -34,12 +34,6 @@ def test_each_start_ends_as_the_theory_says(start):
         assert rows["left_over"][0] < 0.01
     if start == "sparse":
         assert rows["overlap"][0] > 0.99
-
-
-def test_recover_gets_fractions_of_the_samples_of_training():
-    rows = HeadSamplesJob(2, N=3, T=60, replicate=1).run()
-    np.testing.assert_array_equal(rows["n"][1:], [int(rows["n"][0] * part) for part in FRACTIONS])
-    assert rows["right"][:2] == [True, True]
 
 
 def population(start="random", count=120, **columns):
@@ -83,14 +77,3 @@ def test_heads_are_read_afterwards(trained, rotated, sparse, expected):
 def test_spare_heads_die(left_over, rotated, expected):
     table = population("spare", left_over=left_over, rotated=rotated)
     assert claims.spare_heads_die(table).verdict is expected
-
-
-@pytest.mark.parametrize(("wrong", "expected"), [(0, HOLDS), (6, UNSURE), (40, FAILS)])
-def test_heads_from_few_samples(wrong, expected):
-    """Of 40 tasks with three heads, so many that recover gets wrong from a tenth."""
-    fraction = np.tile([1.0, 0.1, 0.025], 80)
-    H = np.repeat([2, 3], 120)
-    task = np.arange(240) % 120 // 3
-    right = ~((H == 3) & (fraction == 0.1) & (task < wrong))
-    table = {"heads": H, "fraction": fraction, "n": np.full(240, 1000), "right": right}
-    assert claims.heads_from_few_samples(table).verdict is expected

@@ -305,12 +305,4 @@ FIGURES = {
         "predicted. Heads that start alike stop at the best function of one head. The heads that "
         "come out are mixtures of the true ones, until ℓ₁ or a rotation turns them.",
     ),
-    "F34": PaperFigure(
-        title="Samples against the number of heads",
-        paper="Appendix A, the first limitation (no figure there)",
-        needs=("head samples",),
-        drawn_by="heads:samples_of_heads",
-        see="The samples that training takes for one to four heads, and how often all heads are "
-        "right when recover gets a part of them.",
-    ),
 }

@@ -4,7 +4,7 @@ from functools import partial
 
 from scb.paper.entries import Experiment
 from scb.paper.experiments.checks import NegativeJob
-from scb.paper.experiments.heads import HeadSamplesJob, HeadsJob
+from scb.paper.experiments.heads import HeadsJob
 from scb.paper.experiments.large import LARGE_SEARCHES, LONG_LADDER, REAL, PlanJob, RealJob
 from scb.paper.experiments.letter import PAIRS, LetterJob
 from scb.paper.experiments.projector import LADDER, SignJob, StartNoiseJob
@@ -261,20 +261,9 @@ FULL_TABLES = {
     ),
     "heads": in_full_run(
         HeadsJob,
-        {
-            "heads": (2, 3),
-            "start": ("random", "equal", "spare", "sparse"),
-            "N": (3, 5),
-            "ensemble": TWO,
-        },
-        seeds=30,
-        quick=(1, {"N": (3,), "ensemble": TWO[:1]}),
-    ),
-    "head samples": in_full_run(
-        HeadSamplesJob,
-        {"heads": (1, 2, 3, 4)},
+        {"heads": (2, 3), "start": ("random", "equal", "spare", "sparse")},
         seeds=40,
-        quick=(2, {"heads": (1, 2), "T": (60,)}),
+        quick=(1, {"heads": (2,), "T": (100,)}),
     ),
     "long ends": on_gpu(
         EndJob,

@@ -1,5 +1,5 @@
 """Several heads: when each singular value is learned, where equal heads stop, which heads come out,
-what becomes of spare ones, and how many samples all of it takes.
+and what becomes of spare ones.
 """
 
 from dataclasses import dataclass
@@ -9,23 +9,17 @@ import numpy as np
 
 from scb.arrays import Array
 from scb.geometry import function_distance, rotate_heads
-from scb.geometry.heads import left_factor, per_head, product_singular_values, right_factor
+from scb.geometry.heads import left_factor, product_singular_values, right_factor
 from scb.jobs.job import Job, Rows, seed_of
 from scb.metrics import match_heads
-from scb.mixture.recovery import recover
 from scb.paper.experiments.training import shortened
 from scb.task import Ensemble, Task
-from scb.task.sampling import sample
 from scb.theory.expectations import expected_preconditioned_gradients
 from scb.theory.heads import factorisation_loss, least_loss, predicted_times
-from scb.training.loop import train
-from scb.training.recipes import tuned
 from scb.training.starts import random_start
 
 Start = Literal["random", "equal", "spare", "sparse"]
 Heads = tuple[Array, Array]  # V (H, N, N) and A (H, T, N)
-FRACTIONS = (0.1, 0.05, 0.025, 0.0125, 0.00625)
-"""Of the samples of a training run, what ``recover`` is given."""
 
 
 def heads_task(N: int, T: int, heads: int, replicate: int, ensemble: Ensemble = "strong") -> Task:
@@ -69,7 +63,7 @@ class HeadsJob(Job):
         steps = int(3 * predicted[-1])
         (V, A), measured = _descended(task, (V, first.A), eta, steps)
         if self.start == "sparse":
-            V, A = _made_sparse(task, (V, A), eta, 10 * steps)
+            V, A = _made_sparse(task, (V, A), eta, 4 * steps)
         learned = product_singular_values(left_factor(A, mu), right_factor(V, mu))
         row = {
             "slope": predicted @ measured / (predicted @ predicted),
@@ -104,42 +98,10 @@ def _made_sparse(task: Task, heads: Heads, eta: float, steps: int) -> Heads:
     V, A = heads
     mean = task.mu[:, None]
     scale = np.linalg.norm(right_factor(V, task.mu), axis=0).mean()
-    for lam in np.linspace(0.02 * task.singular_values[0], 0, steps):
+    for lam in np.linspace(0.05 * task.singular_values[0], 0, steps):
         gV, gA = expected_preconditioned_gradients(task, V, A)
         V, A = V - eta * gV, A - eta * gA
         sizes = np.linalg.norm(right_factor(V, task.mu), axis=0)[:, None, None] / scale
         V, A = mean + (V - mean) / sizes, A * sizes
         A = np.sign(A) * np.maximum(np.abs(A) - eta * lam, 0)
     return V, A
-
-
-@dataclass(frozen=True)
-class HeadSamplesJob(Job):
-    """The samples that training takes, and ``recover`` on fractions of them."""
-
-    label: ClassVar = {"experiment": "heads", "job": "HeadSamplesJob"}
-    seconds: ClassVar = 5.0
-
-    heads: int
-    N: int = 4
-    T: int = 500
-    replicate: int = 0
-
-    def run(self) -> Rows:
-        """A row for training, with fraction 1, and one for each fraction that ``recover`` gets:
-        the samples, and whether every head is right within 0.1."""
-        task = heads_task(self.N, self.T, self.heads, self.replicate)
-        run = train(task, tuned(task, seed=self.seed), self.seed, judge=False)
-        right = [_right(run.V, run.A, task)]
-        samples = [run.samples, *(int(run.samples * part) for part in FRACTIONS)]
-        for n in samples[1:]:
-            batch = sample(task, n, seed_of(use="heads, recover", n=n, seed=self.seed))
-            found = recover(batch, N=self.N, heads=self.heads)
-            right.append(_right(found.V, found.A, task))
-        return {"fraction": np.array([1, *FRACTIONS]), "n": np.array(samples), "right": right}
-
-
-def _right(V: Array, A: Array, task: Task) -> bool:
-    """Whether every head is within 0.1 of the true one."""
-    match = match_heads(per_head(V), per_head(A), task)
-    return bool(max(match.dist_V.max(), match.dist_A.max()) <= 0.1)

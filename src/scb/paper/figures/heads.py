@@ -1,4 +1,4 @@
-"""F33 and F34: several heads."""
+"""F33: several heads."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -6,9 +6,8 @@ from matplotlib.figure import Figure
 
 from scb.arrays import Array
 from scb.drawing import COLOURS, MARKERS, caption, look, panels
-from scb.jobs.table import Table, pick, replicates, values, where
+from scb.jobs.table import Table, pick, replicates, values
 from scb.paper.claims.heads import READABLE
-from scb.paper.figures.bars import quartile_bars, share_bars
 
 READ = {
     "as trained": ("random", "overlap"),
@@ -45,8 +44,8 @@ def several_heads(heads: Table) -> Figure:
     sizes = " and ".join(map(str, values(heads, "N")))
     caption(
         figure,
-        f"N = {sizes}, T = {heads['T'][0]}, sparsity 2, two and three heads, two ensembles, "
-        f"{replicates(heads)} random tasks each; training without noise",
+        f"N = {sizes}, T = {heads['T'][0]}, sparsity 2, two and three heads, {replicates(heads)} "
+        "random tasks each; training without noise",
     )
     return figure
 
@@ -56,23 +55,3 @@ def _shares(ax: Axes, found: Array, number: int, label: str) -> None:
     shares = (np.arange(found.size) + 1) / found.size
     ax.step(np.sort(found), shares, where="post", label=label, **look(number))
     ax.set_ylabel("share of tasks")
-
-
-def samples_of_heads(table: Table) -> Figure:
-    """F34: samples of training against the number of heads, and what recover makes of fewer."""
-    figure, (left, right) = panels(2, "F34  Samples against the number of heads", height=3.4)
-    quartile_bars(left, pick(table, fraction=1.0), "heads", "n", 0, "training")
-    left.set(ylim=(0, None), xlabel="heads", ylabel="samples", xticks=values(table, "heads"))
-    left.set_title("samples that training takes")
-    fewer = where(table, table["fraction"] < 1)
-    for i, number in enumerate(values(table, "heads")):
-        share_bars(right, pick(fewer, heads=number), "fraction", "right", i, f"H = {number}")
-    right.set(xscale="log", ylim=(0, 1.03), xlabel="share of the samples of training")
-    right.set_title("recover: all heads within 0.1")
-    right.legend(fontsize=7, loc="lower right")
-    caption(
-        figure,
-        f"N = {table['N'][0]}, T = {table['T'][0]}, sparsity 2, {replicates(table)} random tasks "
-        "per point; first: medians and quartiles",
-    )
-    return figure
