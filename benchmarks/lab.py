@@ -65,6 +65,26 @@ def run(page: Page, hash_: str) -> dict[str, float]:
     )
 
 
+def heads(page: Page) -> dict[str, float]:
+    """Frames per second in the scene of two heads, over five seconds of its playing."""
+    page.goto("about:blank")
+    page.goto(f"{PAGE.as_uri()}#scene=heads")
+    page.wait_for_function("scbLab.state.step > 20")
+    return page.evaluate(
+        """() => new Promise((resolve) => {
+          let [drawn, last, worst] = [0, performance.now(), 0];
+          const [begin, step] = [last, scbLab.state.step];
+          const look = (now) => {
+            drawn++; worst = Math.max(worst, now - last); last = now;
+            if (now - begin < 5000) return requestAnimationFrame(look);
+            const seconds = (now - begin) / 1000;
+            resolve({ frames: drawn / seconds, worst, steps: (scbLab.state.step - step) / seconds });
+          };
+          requestAnimationFrame(look);
+        })"""
+    )
+
+
 def compiled() -> float:
     """Seconds of the same run by the compiled engine on one thread."""
     numba.set_num_threads(1)
@@ -130,6 +150,7 @@ def main() -> None:
         compiled()  # loads the kernels
         turns = [run(page, PAPER) | {"compiled": compiled(), "load": os.getloadavg()[0]} for _ in range(asked.repeats)]
         note("run", turns)
+        note("heads", [heads(page) | {"load": os.getloadavg()[0]} for _ in range(asked.repeats)])
         note("pasted", [{"seconds": pasted(page), "load": os.getloadavg()[0]}])
         note("agreement", [{"V": agreement(page)}])
         note("kalevala", kalevala(page))

@@ -13,6 +13,7 @@ from misspecified import KEPT, often
 from pages import rows, shipped
 from study import DOCS, group, read
 
+from result_numbers import table_under
 from scb.files import write_atomically
 from scb.jobs.table import Table, pick
 from scb.paper.tuned import best_setting, median
@@ -220,6 +221,46 @@ def _needed(table: Table, setting: str, column: str) -> float:
     return median(best_setting(table, setting)[column])
 
 
+def step() -> str:
+    """Milliseconds of one training step at the paper's size, by what takes it."""
+    table = table_under("", (DOCS.parent / "benchmarks/results.md").read_text(encoding="utf-8"))
+    row = next(i for i, size in enumerate(zip(table["N"], table["T"], strict=True)) if size == (3, 5000))
+    times = {name: table[name][row] for name in ("NumPy", "PyTorch", "JAX", "scb, 2 threads")}
+    longest = max(times.values())
+    parts = [text(8, 16, "milliseconds per step, N = 3, T = 5,000, B = 64", LEFT)]
+    for i, (name, taken) in enumerate(times.items()):
+        y = 46 + 34 * i
+        wide = 170 * taken / longest
+        parts.append(text(104, y + 5, name, ' class="small" style="text-anchor:end"'))
+        parts.append(line(110, y, 110 + wide, y, f' stroke="{BLUE if name.startswith("scb") else ORANGE}" stroke-width="16"'))
+        parts.append(text(116 + wide, y + 5, f"{taken:.3g}", LEFT))
+    return svg("Time of one training step: " + ", ".join(f"{name} {taken:.3g} ms" for name, taken in times.items()) + ".", parts)
+
+
+def weights() -> str:
+    """Two mixtures with other weights and the same prediction: w·v + (1 − w)·P[x] for two symbols x."""
+    models = ((0.2, 0.5, (0.25, 0.75)), (0.5, 0.5, (0.1, 0.9)))
+    parts = []
+    for i, (w, fixed, others) in enumerate(models):
+        left = 8 + 172 * i
+        parts.append(text(left, 16, f"lag 1: {w:g}, lag 11: {1 - w:g}", LEFT))
+        for j, other in enumerate(others):
+            x = left + 30 + 70 * j
+            middle = 140 - 110 * w * fixed
+            top = middle - 110 * (1 - w) * other
+            parts.append(line(x, 140, x, middle, f' stroke="{BLUE}" stroke-width="34"'))
+            parts.append(line(x, middle, x, top, f' stroke="{ORANGE}" stroke-width="34"'))
+            parts.append(text(x, top - 6, f"{w * fixed + (1 - w) * other:.1f}"))
+            parts.append(text(x, 158, f"x = {'ab'[j]}", SMALL))
+    parts += [
+        circle(14, 175, 5, BLUE),
+        text(24, 180, "from lag 1", LEFT),
+        circle(120, 175, 5, ORANGE),
+        text(130, 180, "from lag 11", LEFT),
+    ]
+    return svg("Two models with different weights of the lags 1 and 11, whose bars have the same heights, 0.3 and 0.7.", parts)
+
+
 def misspecified() -> str:
     """Lags that are found in sequences that are no mixtures of lags, with two backgrounds; the area is the share of the seeds."""
     found = group(read(KEPT), "kind", "background")
@@ -249,6 +290,8 @@ FINDINGS: dict[str, Callable[[], str]] = {
     "wait": wait,
     "leak": leak,
     "shrink": shrink,
+    "step": step,
+    "weights": weights,
     "misspecified": misspecified,
 }
 

@@ -24,9 +24,9 @@ def draw_shares(ax: Axes) -> None:
         ax.hlines(heights + shift, low, high, color=COLOURS[i], linewidth=1.2)
         ax.plot(means, heights + shift, MARKERS[i], color=COLOURS[i], label=label, markersize=5)
     for height, line in enumerate(lines):
-        ax.text(1.03, height, line.rival, va="center", fontsize=7, color=COLOURS[1])
+        ax.text(1.04, height, line.rival, va="center", fontsize=7, color=COLOURS[1])
     ax.set_yticks(heights, [line.title for line in lines])
-    ax.set_xlim(-0.02, 1.0)
+    ax.set_xlim(-0.02, 1.02)
     ax.set_title("How often is the answer right? (share, 95 % interval)", loc="left")
     ax.legend(loc="upper center", bbox_to_anchor=(0.3, -0.06), ncols=2)
 

@@ -1,4 +1,4 @@
-"""What the theme and MyST leave to be done: anchors in headings, figures that open at full size, long names that can be broken.
+"""What the theme and MyST leave to be done: anchors in headings, figures at full size, breaks in long names, names of toggles.
 
 The lab, which is a page of its own, gets its way back to the site.
 """
@@ -15,7 +15,14 @@ from scb.lab import write_page
 ANCHOR = re.compile(r'<a id="([^"]+)">|</a>')
 LONG_IN_COLUMN = 16  # characters that a narrow column, or a title on a narrow screen, may have to break
 LONG = 24  # characters that a line on a narrow screen may have to break
-HOME = "<!-- home -->"
+TOGGLE = '<summary><span class="toctree-toggle"'
+NAMED_TOGGLE = '<summary aria-label="Pages below"><span class="toctree-toggle"'
+# What the site's copy of the lab has in place of marks in its page: the way back, and the ways on.
+LAB_LINKS = {
+    "<!-- home -->": '<a href="index.html">← scb</a>',
+    '<p id="links"></p>': '<p id="links"><a href="story.html">The story</a> · <a href="howto/lab.html">How to use the lab</a> · '
+    '<a href="data.html">Use it on your data</a> · <a href="paper/index.html">The paper, claim by claim</a></p>',
+}
 JOINTS = re.compile(r"(?<=[/_:,=(])(?=\w)|(?<=\.)(?=\w{4})")  # where it may; not before the kind of a file
 
 
@@ -60,10 +67,22 @@ def break_names(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def link_back(app: Sphinx, exception: Exception | None) -> None:
-    """Write the site's copy of the lab, which leads to the first page."""
+    """Write the site's copy of the lab, which leads to the first page and to others."""
     if exception is None and app.builder.format == "html":
         page = write_page(Path(app.outdir) / "lab.html")
-        page.write_text(page.read_text(encoding="utf-8").replace(HOME, '<a href="index.html">← scb</a>'), encoding="utf-8")
+        text = page.read_text(encoding="utf-8")
+        for mark, links in LAB_LINKS.items():
+            text = text.replace(mark, links)
+        page.write_text(text, encoding="utf-8")
+
+
+def name_toggles(app: Sphinx, exception: Exception | None) -> None:
+    """Give the arrows in the menu, which the theme leaves without a name, one that screen readers can say."""
+    if exception is None and app.builder.format == "html":
+        for page in Path(app.outdir).rglob("*.html"):
+            text = page.read_text(encoding="utf-8")
+            if TOGGLE in text:
+                page.write_text(text.replace(TOGGLE, NAMED_TOGGLE), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict:
@@ -72,4 +91,5 @@ def setup(app: Sphinx) -> dict:
     app.connect("doctree-resolved", link_figures)
     app.connect("doctree-resolved", break_names, priority=900)  # after code has become links
     app.connect("build-finished", link_back)
+    app.connect("build-finished", name_toggles)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

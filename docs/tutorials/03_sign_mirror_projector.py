@@ -2,7 +2,7 @@
 The sign, the mirror and the projector
 ======================================
 
-Run to the letter, the paper's algorithm often learns a *mirror image* of the truth. This tutorial shows what the mirror image
+Run exactly as printed, the paper's algorithm often learns a *mirror image* of the truth. This tutorial shows what the mirror image
 is, why it is learned, and two ways out: a projector with less noise, and a test of the sign.
 """
 
@@ -32,7 +32,7 @@ print("signals of the mirror:", round(found["alpha_V"], 2), round(found["alpha_A
 # ------------
 # With an infinite batch, a small drift of size 1/(T·K_Q) decides, and it points to the truth. (K_Q measures how much signal Q
 # has.) With 64 samples in each step the noise can be larger than the drift, and then the sign is a matter of luck. Here are six
-# seeds of Stage 1, with ``resolve_sign=False`` to follow the paper to the letter, for two projectors:
+# seeds of Stage 1, with ``resolve_sign=False`` to follow the paper exactly, for two projectors:
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True, layout="constrained")
 for ax, projector in ((left, "euclidean"), (right, "mu")):
     wrong = 0

@@ -287,9 +287,9 @@ def mark(ax: Axes, x: float, text: str) -> None:
     'Stage 2'
     """
     ax.axvline(x, color="0.5", linewidth=0.8)
-    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.5}
     place: Any = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
-    ax.annotate(text, (x, 1.0), (3, -9), fontsize=7, color="0.35", bbox=box, **place)
+    words = {"fontsize": 7, "color": "0.35", "rotation": 90, "ha": "right", "va": "bottom"}
+    ax.annotate(text, (x, 0.02), (-1, 0), **words, **place)
 
 
 def caption(figure: Figure, text: str) -> None:

@@ -94,3 +94,20 @@ def test_there_is_no_typo():
     program = Path(sys.executable).with_name("typos")
     done = subprocess.run([program, "--format", "brief"], cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_root_holds_nothing_that_an_example_has_left_there():
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if tracked.returncode:
+        pytest.skip("not a clone")
+    there = {path.partition("/")[0] for path in tracked.stdout.splitlines() if not path.startswith(".")}
+    papers = {"CHANGELOG.md", "CITATION.cff", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md"}
+    tools = {
+        "Makefile",
+        "codemeta.json",
+        "pyproject.toml",
+        "requirements.lock",
+        "requirements-docs.lock",
+        "requirements-release.lock",
+    }
+    assert there == papers | tools | {"benchmarks", "docs", "examples", "src", "tests"}

@@ -1,4 +1,4 @@
-"""``scb plan``: what the paper's lemmas ask for."""
+"""``scb plan``: what the paper's lemmas require."""
 
 from dataclasses import asdict
 from typing import Annotated

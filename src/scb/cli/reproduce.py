@@ -32,10 +32,10 @@ def reproduce(
     """Redraw the paper's figures from real runs and judge its claims by them.
 
     The results are OUT/report.html (one self-contained page with the figures and claims),
-    OUT/claims.md, OUT/figures (PNG and PDF) and OUT/tables (Parquet; JSON without pyarrow). Finished runs are kept in
-    OUT/cache: a second call draws the figures without running anything again, and a call after an
-    interruption continues where it stopped. The same seeds give the same tables on any number of
-    processes or machines.
+    OUT/claims.md, OUT/figures (PNG and PDF) and OUT/tables (Parquet; JSON without pyarrow).
+    Finished runs are kept in OUT/cache: a second call draws the figures without running anything
+    again, and a call after an interruption continues where it stopped. The same seeds give the same
+    tables on any number of processes or machines.
 
     Args:
         out: Directory for the results.

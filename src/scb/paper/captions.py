@@ -4,7 +4,7 @@ from scb.paper.entries import PaperFigure
 
 FIGURES = {
     "F1": PaperFigure(
-        title="Convergence",
+        title="λ = 1e-4 brings A closer to Q than SGD does; the paper's λ = 1e-5 hardly does",
         paper="Figure 1",
         needs=("curves",),
         drawn_by="training:convergence",
@@ -15,15 +15,17 @@ FIGURES = {
         "than SGD. Stars show the proximal method after A has been thresholded and normalised.",
     ),
     "F2": PaperFigure(
-        title="Softmax and linear attention",
+        title="Softmax and linear attention find the same positions",
         paper="Figure 2",
         needs=("patterns", "softmax"),
         drawn_by="models:softmax",
         see="The softmax and the linear transformer find the same two positions for every token, "
-        "and the same transition matrix.",
+        "and the same transition matrix. Softmax attention leaves a little weight on every "
+        "other position, and its V makes up for that. The darkest shade stands for all "
+        "attention of 0.8 or more, and all values of 0.5 or more.",
     ),
     "F3": PaperFigure(
-        title="Signals and errors",
+        title="Without ℓ₁, the error of A grows beside the signal",
         paper="Appendix I, first figure",
         needs=("curves",),
         drawn_by="training:signals",
@@ -32,17 +34,17 @@ FIGURES = {
         "larger λ the error of A stays small, while it grows without ℓ₁.",
     ),
     "F4": PaperFigure(
-        title="Similarity with the truth",
+        title="Once normalised, SGD's attention is as right as the proximal method's",
         paper="Appendix I, second figure",
         needs=("curves",),
         drawn_by="training:similarity",
-        see="Before normalisation the proximal method is ahead of SGD in A. After it, both have "
-        "found the same positions. V* is the best V for the normalised attention A*. It is "
-        "computed from P itself, and is similar to P from step 0 on, so that only A* shows what "
-        "has been learned.",
+        see="Before normalisation the proximal method is ahead of SGD in A. After it, SGD with "
+        "the same step size has found the same positions. V after normalisation is not shown: "
+        "it is computed from P itself, and is like P from step 0 on, whatever has been "
+        "learned.",
     ),
     "F5": PaperFigure(
-        title="Large sizes",
+        title="At N = 40 the Gaussian simulation agrees with real gradients",
         paper="Appendix I, simulation",
         needs=("gaussian", "prediction"),
         drawn_by="models:simulation",
@@ -51,14 +53,14 @@ FIGURES = {
         "the simulation of the same steps.",
     ),
     "F6": PaperFigure(
-        title="Larger N",
+        title="With more tokens, 1,000 steps teach less",
         paper="Appendix I, last figure",
         needs=("convergence", "sizes"),
         drawn_by="training:sizes",
         see="The paper's settings with more tokens: N = 3, 10 and 20.",
     ),
     "F7": PaperFigure(
-        title="Transfer",
+        title="With transfer, samples hardly grow with T",
         paper="Section 4 (a theorem, without a figure)",
         needs=("transfer", "drift"),
         drawn_by="samples:transfer",
@@ -67,15 +69,17 @@ FIGURES = {
         "the expected gradient alone, as in the paper's proof.",
     ),
     "F8": PaperFigure(
-        title="The sign",
+        title="Left to noise, the sign is often wrong; the skewness of A puts it right",
         paper="no counterpart; found by running the algorithm",
         needs=("convergence",),
         drawn_by="training:signs",
-        see="(V, A) and its mirror image, in which both signals have the opposite sign, fit almost "
-        "equally well. At the paper's batch size of 64, noise chooses between them.",
+        see="(V, A) and its mirror image, in which both signals have the opposite sign, fit "
+        "almost equally well. At the paper's batch size of 64, noise chooses between them. "
+        "Both panels have the same tasks and samples; only the second looks at the skewness "
+        "of A after Stage 1.",
     ),
     "F9": PaperFigure(
-        title="Population theory",
+        title="Training is a flow of two signals, and real runs follow it",
         paper="Section 3.1 (no figure there)",
         needs=("convergence", "near one"),
         drawn_by="models:flow",
@@ -84,25 +88,24 @@ FIGURES = {
         "α_V·α_A = 1 fit equally well.",
     ),
     "F10": PaperFigure(
-        title="Beyond the paper: the support from few samples",
+        title="Beyond the paper: the positions show long before training finds them",
         paper="Section 6, an open question",
         needs=("support", "transfer", "drift"),
         drawn_by="samples:support",
         see="The number of samples until the positions of Q are known. The covariances of label "
         "and token form a sparse matrix of rank one, whose support shows from a few hundred "
-        "samples. Algorithm 1 and transfer count as successful once A, normalised, is within 0.1 "
-        "of Q.",
+        "samples. Algorithm 1 counts as successful once A, normalised, is within 0.1 of Q.",
     ),
     "F11": PaperFigure(
-        title="Beyond the paper: down to the Cramér–Rao bound",
+        title="Beyond the paper: maximum likelihood comes close to the Cramér–Rao bound",
         paper="no counterpart",
         needs=("bound",),
         drawn_by="samples:bound",
-        see="Lines: the smallest mean squared error that an unbiased estimate can have. Marks: "
-        "that of maximum likelihood, on the support that it has found itself.",
+        see="The squared error of maximum likelihood, on the support that it has found itself, "
+        "over the smallest that an unbiased estimate can have. A biased one can lie below 1.",
     ),
     "F12": PaperFigure(
-        title="Beyond the paper: sequences",
+        title="Beyond the paper: one long sequence will do for the likelihood, not for moments",
         paper="Section 6, an open question",
         needs=("sequences",),
         drawn_by="samples:sequences",
@@ -111,7 +114,7 @@ FIGURES = {
         "also mark neighbours of the true positions.",
     ),
     "F13": PaperFigure(
-        title="Where noise wins",
+        title="Noise wins where batches and K_P are small",
         paper="Appendix I (no figure there)",
         needs=("noise wins",),
         drawn_by="phase:noise_wins",
@@ -122,7 +125,7 @@ FIGURES = {
         "most tasks overall.",
     ),
     "F14": PaperFigure(
-        title="The projector",
+        title="With the μ-projector, Stage 1 needs about T samples instead of T²",
         paper="Section 3, the preconditioner of V (no figure there)",
         needs=("start noise", "wrong signs", "stage one"),
         drawn_by="projector:projectors",
@@ -131,16 +134,16 @@ FIGURES = {
         "the samples of Stage 1 grow like T instead of T².",
     ),
     "F15": PaperFigure(
-        title="Rates",
+        title="Samples grow more slowly than the paper's bounds",
         paper="Theorem 3.1 and its lemmas (no figure there)",
         needs=("rates",),
         drawn_by="rates:rates",
-        see="The smallest number of samples with which each stage succeeds in real runs, as one "
-        "size varies. Above each panel are the measured exponents and the one in the paper. The "
-        "paper's bounds themselves are far larger; only slopes are compared.",
+        see="How the smallest number of samples with which each stage succeeds grows with one "
+        "size: exponents measured in real runs, beside the printed ones, which are upper "
+        "bounds. The paper's bounds themselves are far larger; only slopes are compared.",
     ),
     "F16": PaperFigure(
-        title="ℓ₁ and the error of A",
+        title="ℓ₁ keeps the error of A from growing with T",
         paper="Section 3.3 (no figure there)",
         needs=("stage two", "stage two error"),
         drawn_by="rates:regulariser",
@@ -149,17 +152,15 @@ FIGURES = {
         "T. F27 shows what is left of this once A is normalised.",
     ),
     "F17": PaperFigure(
-        title="Softmax dynamics",
+        title="How softmax attention learns depends on its step size, and so does its error",
         paper="Section 5.2",
-        needs=("attention", "dirichlet attention", "one step"),
+        needs=("attention", "dirichlet attention"),
         drawn_by="rates:softmax",
         see="The samples until the signal shows, and the error ‖Δ_A‖ when half of the signal is "
-        "there, for softmax attention, the proximal method and SGD, on two ensembles. Last panel: "
-        "the relative difference between one step of the softmax model and one of the linear "
-        "model.",
+        "there, for softmax attention, the proximal method and SGD, on two ensembles.",
     ),
     "F18": PaperFigure(
-        title="Inside Assumption 2.1",
+        title="Inside Assumption 2.1, with batches that can be run, noise still picks the sign",
         paper="Assumption 2.1, with (d)",
         needs=("theorem",),
         drawn_by="rates:theorem",
@@ -167,33 +168,35 @@ FIGURES = {
         "projector and with the μ-projector.",
     ),
     "F19": PaperFigure(
-        title="Windows of one sequence",
+        title="Algorithm 1 learns from windows of one sequence, too",
         paper="Section 2.1, the extension",
         needs=("windows", "marginal"),
         drawn_by="rates:windows",
-        see="The distances from the truth after training on windows of one sequence instead of "
-        "independent samples, with the true μ and with μ estimated by the frequencies of tokens. "
-        "Last panel: how far the frequencies in a long sequence are from μ.",
+        see="First panel: how far the frequencies of tokens in a long sequence are from μ. The "
+        "others: the distances from the truth after training on windows of one sequence "
+        "instead of independent samples, with the true μ and with μ estimated by these "
+        "frequencies.",
     ),
     "F20": PaperFigure(
-        title="Transfer from end to end",
+        title="Transfer works below the overlap that the paper requires",
         paper="Section 4 and Appendix H (no figure there)",
         needs=("pretrained", "overlaps"),
         drawn_by="transfer:pretrained",
         see="V̂ is trained on a related task. First two panels: how often both V and A are "
-        "learned, against the overlap of the two tasks. Transfer still works somewhat below the "
-        "overlap that the paper requires. Last panel: other sizes, sparsities and distributions.",
+        "learned, against the overlap of the two tasks. Transfer still works somewhat below "
+        "the overlap that the paper requires. Last panel: the samples that it takes at other "
+        "sizes, sparsities and distributions, and how many of the runs learn.",
     ),
     "F21": PaperFigure(
-        title="The simulated sizes with real gradients",
+        title="At N = 500, real gradients agree with the simulation",
         paper="Appendix I, simulation",
         needs=("real gradients",),
         drawn_by="large:real",
-        see="The sizes that the paper could only simulate, with real gradients on a GPU, beside "
-        "the simulation at the same settings.",
+        see="The largest of the sizes that the paper could only simulate, with real gradients on "
+        "a GPU, beside the simulation at the same settings.",
     ),
     "F22": PaperFigure(
-        title="The sign at long lengths",
+        title="By the drift alone, Stage 1 needs about T² samples; with the μ-projector, about T",
         paper="Section 3.2 (no figure there)",
         needs=("long signs",),
         drawn_by="large:signs",
@@ -202,14 +205,14 @@ FIGURES = {
         "with the μ-projector.",
     ),
     "F23": PaperFigure(
-        title="Rates at large sizes",
+        title="At larger sizes, too, samples grow more slowly than the paper's bounds",
         paper="Theorem 3.1 and its lemmas (no figure there)",
         needs=("large rates",),
-        drawn_by="large:rates",
-        see="The smallest number of samples of each stage, as in F15, at much larger sizes.",
+        drawn_by="rates:large_rates",
+        see="The exponents of F15 at much larger sizes, from few searches.",
     ),
     "F24": PaperFigure(
-        title="At the planner's batch sizes",
+        title="At the planner's batch sizes, every stage keeps its promise",
         paper="the lemmas of Appendices D to F (no figure there)",
         needs=("plan",),
         drawn_by="large:plan",
@@ -217,7 +220,7 @@ FIGURES = {
         "which they can be run. Crosses show what the lemmas guarantee.",
     ),
     "F25": PaperFigure(
-        title="Real transformers",
+        title="A real transformer needs more samples, and more so the longer the context",
         paper="no counterpart",
         needs=("transformers", "transformer rivals"),
         drawn_by="transformers:samples",
@@ -228,7 +231,7 @@ FIGURES = {
         "panel: the effect of one change.",
     ),
     "F26": PaperFigure(
-        title="How a real transformer learns",
+        title="In a real transformer, attention and values grow together after a plateau",
         paper="Figures 1 and 2, for another model",
         needs=("transformer stages", "decoders"),
         drawn_by="transformers:stages",
@@ -238,7 +241,7 @@ FIGURES = {
         "window. If it predicts after every position, it is far from them after the same time.",
     ),
     "F27": PaperFigure(
-        title="What ℓ₁ buys",
+        title="Where Algorithm 1 ends, ℓ₁ buys stability",
         paper="Section 3.3 and Algorithm 1 (no figure there)",
         needs=("least to the end", "to the end", "long ends"),
         drawn_by="questions:to_the_end",
@@ -252,7 +255,7 @@ FIGURES = {
         "this ε.",
     ),
     "F28": PaperFigure(
-        title="Where the T² of Stage 1 comes from",
+        title="The T² of Stage 1 comes from the paper's projector",
         paper="Section 3.2 and Appendix D (no figure there)",
         needs=("spread of mu",),
         drawn_by="questions:spread_of_mu",
@@ -262,7 +265,7 @@ FIGURES = {
         "grows like T² as soon as μ is not uniform and T is long.",
     ),
     "F29": PaperFigure(
-        title="Transfer by the letter",
+        title="Transfer by the letter of Theorem 4.1 works where its condition holds, and beyond",
         paper="Theorem 4.1 (no figure there)",
         needs=("transfer to the letter",),
         drawn_by="questions:transfer_to_the_letter",
@@ -272,7 +275,7 @@ FIGURES = {
         "it does not grow.",
     ),
     "F30": PaperFigure(
-        title="The step size of softmax attention",
+        title="How softmax scales with T is set by how its step size does",
         paper="Section 5.2 (no figure there)",
         needs=("softmax steps",),
         drawn_by="questions:softmax_steps",
@@ -281,20 +284,19 @@ FIGURES = {
         "learned in the end. Larger steps are faster and end farther from Q.",
     ),
     "F31": PaperFigure(
-        title="Rates on another ensemble",
+        title="On another ensemble, too, samples grow more slowly than the paper's bounds",
         paper="Theorem 3.1 and its lemmas (no figure there)",
         needs=("dirichlet rates",),
         drawn_by="rates:rates_elsewhere",
-        see="The smallest number of samples of each stage, as in F15, on chains of the ensemble "
-        "dirichlet, moved to the same K_P.",
+        see="The exponents of F15 on chains of the ensemble dirichlet, moved to the same K_P.",
     ),
     "F32": PaperFigure(
-        title="Rates at a longer context",
+        title="Around a longer context, too, samples grow more slowly than the bounds",
         paper="Theorem 3.1 and its lemmas (no figure there)",
         needs=("longer rates",),
         drawn_by="rates:longer_rates",
-        see="The smallest number of samples of each stage, as in F15, around T = 1,600, where the "
-        "sign decides how many samples Stage 1 needs.",
+        see="The exponents of F15 around T = 1,600, where the sign decides how many samples Stage "
+        "1 needs.",
     ),
     "F33": PaperFigure(
         title="Several heads",

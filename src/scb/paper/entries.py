@@ -89,7 +89,7 @@ class Experiment:
 class PaperFigure:
     """A figure of the report."""
 
-    title: str
+    title: str  # what it shows, in a sentence
     paper: str  # where it is in the paper
     needs: tuple[str, ...]  # the tables that it is drawn from
     # "module:function" of scb.paper.figures, loaded when it is asked to draw: matplotlib is heavy
@@ -102,4 +102,4 @@ class PaperFigure:
 
         module, _, name = self.drawn_by.partition(":")
         function = getattr(import_module(f"scb.paper.figures.{module}"), name)
-        return quiet(function)(*(tables[need] for need in self.needs))
+        return quiet(function)(self.title, *(tables[need] for need in self.needs))

@@ -26,7 +26,10 @@ TENS = tuple(10**i for i in range(2, 9))
 FIVES = (500, 5000, 50_000, 500_000)
 DEFAULT_TABLES = {
     "convergence": Experiment(
-        TrainingJob, {"methods": (FOUR,)}, seeds=60, quick=(6, {"T": (1000,)})
+        TrainingJob,
+        {"methods": ((*FOUR, "proximal, sign settled"),)},
+        seeds=60,
+        quick=(6, {"T": (1000,)}),
     ),
     "curves": Experiment(
         TrainingJob,

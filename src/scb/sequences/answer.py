@@ -1,4 +1,4 @@
-"""What a fit found, in a sentence: which lags the next symbol depends on, and after which symbols."""
+"""What a fit found, in a sentence: which lags the next symbol depends on, after which symbols."""
 
 from collections.abc import Sequence
 from typing import Any

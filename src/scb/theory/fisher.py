@@ -3,7 +3,6 @@ columns sum to 1.
 """
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from scb.arrays import Array
 from scb.kernels.mixture import likelihood_information
+from scb.theory.tangent import inverse_if_definite, tangent
 
 
 @dataclass(frozen=True)
@@ -136,9 +136,9 @@ class Information:
         J: Any = block_diag(*self.PP, *self.qq)
         J[: N * C, N * C :] = self.Pq.reshape(N * C, K * s)
         J[N * C :, : N * C] = J[: N * C, N * C :].T
-        in_P = _tangent(self.free_P.T)
+        in_P = tangent(self.free_P.T)
         in_P = in_P.reshape(C, N, in_P.shape[1]).transpose(1, 0, 2).reshape(N * C, in_P.shape[1])
-        B: Any = block_diag(in_P, _tangent(self.free_q))
+        B: Any = block_diag(in_P, tangent(self.free_q))
         H = B.T @ J @ B
         if H.size == 0 or not np.isfinite(H).all() or np.diag(H).max() <= 0:
             return of_P, of_q
@@ -225,12 +225,12 @@ class Information:
         N, C = self.free_P.shape
         both = self.free_P[:, :, None] & self.free_P[:, None, :]
         held = np.eye(C) * ~self.free_P[:, None, :]
-        rows = _inverse_if_definite(np.where(both, self.PP, held))
+        rows = inverse_if_definite(np.where(both, self.PP, held))
         if rows is None:
             return None
         rows = np.where(both, rows, 0.0)
         middle = np.linalg.inv(rows.sum(axis=0) + np.diag(~self.free_P.any(axis=0)))
-        basis = _tangent(self.free_q)  # (K·s, r)
+        basis = tangent(self.free_q)  # (K·s, r)
         cross = self.Pq.reshape(N, C, K * s) @ basis * self.free_P[:, :, None]
         moved = _constrained(rows, middle, cross)
         weights = np.zeros((K, s, K, s))
@@ -238,7 +238,7 @@ class Information:
         schur = basis.T @ weights.reshape(K * s, K * s) @ basis - cross.reshape(
             N * C, -1
         ).T @ moved.reshape(N * C, -1)
-        cov = _inverse_if_definite(schur) if schur.size else schur
+        cov = inverse_if_definite(schur) if schur.size else schur
         return None if cov is None else Inverse(rows, middle, moved, cov, basis)
 
 
@@ -322,41 +322,3 @@ def _constrained(rows: Array, middle: Array, X: Array) -> Array:
     """C·X for X (N, C, r)."""
     Y = rows @ X
     return Y - rows @ (middle @ Y.sum(axis=0))
-
-
-def _inverse_if_definite(matrices: Array) -> Array | None:
-    """The inverses of matrices (…, n, n), if all are positive definite beyond rounding, whatever
-    their coordinates' scales.
-    """
-    diagonal = np.einsum("...ii->...i", matrices)
-    if not np.isfinite(matrices).all() or (diagonal <= 0).any():
-        return None
-    scale = 1 / np.sqrt(diagonal)
-    both = scale[..., :, None] * scale[..., None, :]
-    try:
-        pivots = np.einsum("...ii->...i", np.linalg.cholesky(matrices * both))
-    except np.linalg.LinAlgError:
-        return None
-    return np.linalg.inv(matrices * both) * both if (pivots**2 > 1e-10).all() else None
-
-
-def _tangent(free: NDArray[np.bool_]) -> Array:
-    """An orthonormal basis (K·s, r) of the q's directions: in each row, those on free entries that
-    sum to 0.
-    """
-    return _basis(free.tobytes(), free.shape)
-
-
-@lru_cache(maxsize=16)
-def _basis(flags: bytes, shape: tuple[int, int]) -> Array:
-    """``_tangent`` of flags; the steps of a climb ask for the same one again and again."""
-    free = np.frombuffer(flags, bool).reshape(shape)
-    K, s = shape
-    columns = []
-    for k in range(K):
-        slots = np.flatnonzero(free[k])
-        for j in range(1, len(slots)):  # Helmert's contrasts
-            column = np.zeros((K, s))
-            column[k, slots[:j]], column[k, slots[j]] = 1.0, -float(j)
-            columns.append(column.ravel() / np.sqrt(j * (j + 1)))
-    return np.array(columns).T if columns else np.zeros((K * s, 0))

@@ -1,7 +1,7 @@
 // The settings of the page. A scene shows the few that belong to its idea; the others are behind a fold.
 import { element, field } from "./fields.mjs";
-import { LINES, apart, runName } from "./runs.mjs";
-import { MOST_RUNS, RUN_DEFAULTS } from "./state.mjs";
+import { swatch } from "./runs.mjs";
+import { COLOURS, MOST_RUNS, RUN_DEFAULTS } from "./state.mjs";
 
 const ENSEMBLE_NAMES = { strong: "strong (the paper's)", dirichlet: "Dirichlet", uniform: "uniform", softmax: "softmax" };
 const TASK = [
@@ -30,6 +30,8 @@ const RUN = [
   { name: "freezeA", label: "freeze A", check: true, help: "freeze" },
   { name: "seed", label: "seed", plain: true, whole: true, help: "runSeed" },
 ];
+
+const LONG = 5000; // characters of a text that are not shown again
 
 const specOf = (name) => (name.startsWith("task.") ? TASK : RUN).find((spec) => spec.name === name.split(".")[1]);
 
@@ -91,13 +93,9 @@ const group = (title, ...children) => element("fieldset", {}, element("legend", 
 const row = (...children) => element("div", { class: "row" }, ...children);
 
 function runTabs({ state }, { change, view }, editable) {
-  const words = apart(state.runs);
-  const tabs = state.runs.map((_, i) => {
-    const swatch = element("span", { class: "swatch", style: `border-top: 3px ${LINES[i]} var(--run${i})` });
-    const name = editable ? runName({ runs: [state.runs[i]] }, 0).toLowerCase() : "";
-    const label = editable ? [["blue", "orange", "green", "purple"][i]] : [runName(state, i)];
-    return element("button", { "aria-pressed": String(i === state.view), title: words[i] || name, onclick: () => view(i) }, swatch, ...label);
-  });
+  const tabs = state.runs.map((_, i) =>
+    element("button", { "aria-pressed": String(i === state.view), onclick: () => view(i) }, swatch(i), COLOURS[i]),
+  );
   if (!editable) return element("div", { class: "row", role: "group", "aria-label": "Run shown" }, ...tabs);
   const add = () =>
     change((next) => {
@@ -132,12 +130,11 @@ function dataFields(page, { use, drop, kalevala }, open) {
     id: "own-text",
     rows: 5,
     "aria-label": "Your text or column",
-    placeholder: "Paste a text, or a column with one symbol per line; or drop a file here.",
   });
   const units = { guess: "guess what symbols are", characters: "symbols are characters", words: "symbols are words", lines: "symbols are lines" };
   const options = Object.entries(units).map(([value, words]) => element("option", { value }, words));
   const unit = element("select", { id: "own-unit", "aria-label": "Symbols are" }, ...options);
-  const train = element("button", { id: "own-train", class: "primary", onclick: () => use(text.value, unit.value) }, "Train on it");
+  const train = element("button", { id: "own-train", class: "primary", onclick: () => use(text.value || (page.state.data?.text ?? ""), unit.value) }, "Train on it");
   const back = element("button", { id: "own-drop", onclick: drop }, "Back to tasks");
   const example = element("button", { id: "own-kalevala", onclick: kalevala }, "The Kalevala");
   text.addEventListener("dragover", (event) => event.preventDefault());
@@ -150,7 +147,10 @@ function dataFields(page, { use, drop, kalevala }, open) {
   });
   const sync = () => {
     const { data } = page.state;
-    if (data && document.activeElement !== text) text.value = data.text.slice(0, 40000);
+    const long = data?.text.length > LONG;
+    if (data && document.activeElement !== text) text.value = long ? "" : data.text;
+    const loaded = long ? `A text of ${data.text.length.toLocaleString("en")} characters is loaded. To replace it, paste` : "Paste";
+    text.placeholder = `${loaded} a text, or a column with one symbol per line; or drop a file here.`;
     if (data && document.activeElement !== unit) unit.value = data.unit;
     back.disabled = !data;
   };

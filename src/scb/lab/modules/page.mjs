@@ -116,7 +116,7 @@ async function readAddress() {
 async function goTo(scene) {
   history.pushState(null, "", `#${sceneHash(scene)}`);
   await readAddress();
-  $("stage").scrollIntoView({ block: "nearest" });
+  $("scene-title").focus(); // the button that was pressed is gone
 }
 
 // ------------------------------------------------------------------------------------------------ the worker

@@ -160,7 +160,7 @@ function labelPositions(context, box, map, task, style, height) {
     const every = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512].find((step) => (step * (box.right - box.left)) / task.T >= 24) ?? 1024;
     context.textAlign = "center";
     for (let lag = every; lag <= task.T + 1; lag += every) {
-      if (lag >= 2) context.fillText(lag === every ? `lag ${lag}` : String(lag), map.x(task.T + 1.5 - lag), height - 1);
+      if (lag >= 2) context.fillText(lag === Math.max(every, 2) ? `lag ${lag}` : String(lag), map.x(task.T + 1.5 - lag), height - 1);
     }
     return;
   }

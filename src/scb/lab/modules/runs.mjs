@@ -1,8 +1,9 @@
 // What a run is called: its colour, and what sets it apart from the others.
-import { COLOURS } from "./state.mjs";
+import { element } from "./fields.mjs";
 import { short } from "./plots.mjs";
+import { COLOURS } from "./state.mjs";
 
-export const LINES = ["solid", "dashed", "dotted", "double"];
+const LINES = ["solid", "dashed", "dotted", "double"];
 const RECIPES = { paper: "the paper's method", tuned: "tuned", sgd: "SGD", softmax: "softmax attention" };
 const SAID = {
   recipe: (value) => RECIPES[value],
@@ -34,6 +35,9 @@ export function apart(runs) {
     return told.map((name) => SAID[name](run[name])).join(", ");
   });
 }
+
+/** A piece of the line that a run is drawn with. */
+export const swatch = (i) => element("span", { class: "swatch", style: `border-top: 3px ${LINES[i]} var(--run${i})` });
 
 /** “Blue (SGD)”. */
 export function runName(state, i) {

@@ -104,11 +104,11 @@ export const SCENES = [
     title: "Softmax attention",
     lead: "Real transformers use softmax. It finds the same positions, and it never goes negative.",
     hash: "task.T=200&run=batchSize:256;steps:400/1600/0;lam:0.0001&run=recipe:softmax;batchSize:256;steps:400/1600/0;lam:0.0001&view=1&speed=150",
-    panels: ["attention", "dist_A"],
+    panels: ["attention", "dist_A", "loss:full"],
     fields: ["task.T"],
     text: [
       "Two models, the same task, 256 samples per step. Linear attention (blue) learns the weights themselves, which may have any sign. Softmax attention (orange) learns scores and turns them into weights that are positive and sum to 1. Both wait, both take off, and both find the true positions. Softmax has no mirror image: its weights cannot turn negative.",
-      "Softmax does not come as close to Q: a little weight stays on wrong positions. V makes up for it, and the losses end up almost equal, so here a distance to Q alone would mislead. Compare the losses under “More pictures”.",
+      "Softmax does not come as close to Q: a little weight stays on wrong positions. V makes up for it, and the losses end up almost equal, so here a distance to Q alone would mislead.",
     ],
   },
   {
@@ -127,7 +127,7 @@ export const SCENES = [
     id: "text",
     title: "Your own text",
     lead: "Paste a text and see which earlier symbols predict the next one.",
-    hash: `task.T=18&run=projector:mu;eta:0.02/0.02/0.005;steps:400/1600/0;batchSize:256;lam:0.001&unit=lines&data=${KALEVALA}`,
+    hash: `task.T=18&run=projector:mu;eta:0.02/0.02/0.005;steps:400/1600/0;batchSize:256;lam:0.001&speed=150&unit=lines&data=${KALEVALA}`,
     panels: ["attention", "matrices", "lags:full"],
     fields: ["own"],
     text: [

@@ -1,7 +1,7 @@
 // What is said: the list of scenes, the text of the one that is shown, and the announcements of a run.
 import { element } from "./fields.mjs";
 import { latest } from "./player.mjs";
-import { LINES, runName } from "./runs.mjs";
+import { runName, swatch } from "./runs.mjs";
 import { SCENES } from "./scenes.mjs";
 import { notice } from "./tips.mjs";
 
@@ -35,9 +35,7 @@ export function tell(state, goTo) {
 
 /** Which line is which run, where there are several. */
 export function writeLegend({ state }) {
-  const entries = state.runs.map((_, i) =>
-    element("span", {}, element("span", { class: "swatch", style: `border-top: 3px ${LINES[i]} var(--run${i})` }), runName(state, i)),
-  );
+  const entries = state.runs.map((_, i) => element("span", {}, swatch(i), runName(state, i)));
   $("legend").replaceChildren(...(entries.length > 1 ? entries : []));
 }
 

@@ -47,7 +47,7 @@ export const PANEL_NAMES = PANELS.map(({ id }) => id);
 const nodeOf = (spec) => document.getElementById(`canvas-${spec.id}`);
 function possible(task) {
   const forHeads = (spec) => (task.heads > 1 ? spec.heads || spec.id === "loss" : !spec.heads);
-  return PANELS.filter((spec) => (task.truth || !spec.truth) && forHeads(spec) && (spec.fits?.(task) ?? true));
+  return PANELS.filter((spec) => (task.truth || !spec.truth) && forHeads(spec) && (!spec.fits || spec.fits(task)));
 }
 const titleOf = (spec, task) => (task.truth ? spec.title : (spec.own ?? spec.title));
 const unfolded = () => document.getElementById("more").open;

@@ -73,7 +73,7 @@ def simulation_is_right(real_gradients: Table) -> Outcome:
     Claim,
     "sign-by-drift",
     figure="F22",
-    says="By the drift alone Stage 1 asks for batches of T² with the paper's projector, of T with "
+    says="By the drift alone Stage 1 needs batches of T² with the paper's projector, of T with "
     "the μ-projector.",
     where="Section 3.2, and Section 6, which asks for a better first stage",
     setting="sparsity 2, Stage 1 alone, η = 0.05, not centred, sign not resolved; NVIDIA H200",

@@ -130,7 +130,7 @@ def projector_saves_a_power_of_T(stage_one: Table) -> Outcome:
     Claim,
     "stage-one-spread",
     figure="F28",
-    says="The T² of Stage 1 belongs to the projector: at uniform μ the paper's asks for batches of "
+    says="The T² of Stage 1 belongs to the projector: at uniform μ the paper's needs batches of "
     "T, and for T² where μ is spread.",
     where="the preconditioner of Section 2.3, right factor I − μμᵀ/‖μ‖²",
     setting="sparsity 2, Stage 1 alone, η = 0.05, not centred, sign not resolved, simulated "

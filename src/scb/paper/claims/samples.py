@@ -129,7 +129,7 @@ def error_is_harmless(transfer_to_the_letter: Table) -> Outcome:
     Claim,
     "small-overlap",
     figure="F20",
-    says="A nontrivial correlation between the tasks, as the theorem asks for, is enough.",
+    says="A nontrivial correlation between the tasks, as the theorem requires, is enough.",
     quote="as long as there is a (potentially small) nontrivial correlation between the "
     "pretraining and downstream tasks, the pretrained model can be used to provide a nonzero "
     "initial signal, allowing us to bypass the initial sample-intensive signal-boosting stage.",

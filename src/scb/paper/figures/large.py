@@ -1,4 +1,4 @@
-"""F21 to F24: what was run on a GPU."""
+"""F21, F22 and F24: what was run on a GPU."""
 
 from typing import Any
 
@@ -6,13 +6,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from scb.drawing import COLOURS, MARKERS, caption, grid, look, panels
-from scb.jobs.table import Table, by_value, pick, replicates, where
+from scb.drawing import COLOURS, MARKERS, caption, look, panels
+from scb.jobs.table import Table, pick, replicates, where
 from scb.paper.claims.large import RIGHT
 from scb.paper.claims.projector import PROJECTORS
-from scb.paper.claims.rates import AXES
-from scb.paper.experiments.large import LARGE_BASE
-from scb.paper.figures.rates import SYMBOLS, exponent_panels
+from scb.paper.figures.bars import share_bars
 from scb.paper.stage_one import least_at_each, power_laws, share_by_power_law
 from scb.theory.constants import attention_error
 
@@ -25,53 +23,34 @@ CURVES = {
 STAGES = (1, 2, 3)
 
 
-def real(table: Table) -> Figure:
-    """F21: signals and errors of real runs at the paper's simulated sizes, beside simulated
-    runs."""
-    sizes = list(
-        dict.fromkeys(
-            zip(
-                table["N"].tolist(),
-                table["method"].tolist(),
-                table["batch_size"].tolist(),
-                strict=True,
-            )
-        )
+def real(title: str, table: Table) -> Figure:
+    """F21: the signal and the error of A in real runs at the largest of the paper's simulated
+    sizes, beside simulated runs."""
+    largest = pick(table, N=table["N"].max(), method="proximal")
+    figure, axes = panels(2, title, width=3.8, height=2.8)
+    for ax, column in zip(axes, ("alpha_A", "delta_A"), strict=True):
+        for number, gradients in enumerate(("simulated", "real")):
+            runs = pick(largest, gradients=gradients)
+            style: dict[str, Any] = {"color": COLOURS[number], "linewidth": 1.2 - 0.4 * number}
+            for i in np.unique(runs["trial"]):
+                run = pick(runs, trial=i)
+                ax.plot(run["step"], np.where(run[column] > 0, run[column], np.nan), **style)
+            ax.plot([], [], label=gradients, **style)
+        ax.set(title=CURVES[column], xlabel="step")
+    axes[1].set_yscale("log")
+    axes[0].legend(loc="upper left")
+    size = f"N = {largest['N'][0]}, T = {largest['T'][0]:,}, B = {largest['batch_size'][0]:,}"
+    caption(
+        figure,
+        f"{size}, sparsity 2, proximal method, one task, a line per run; no line where ‖Δ$_A$‖ is "
+        "0. The claims have the other sizes",
     )
-    title = "F21  The simulated sizes with real gradients"
-    figure, axes = grid(len(sizes), len(CURVES), title, width=2.6, height=2.0, beside=2)
-    for row, (N, method, batch_size) in zip(axes, sizes, strict=True):
-        mine = pick(table, N=N, method=method)
-        for ax, (column, symbol) in zip(row, CURVES.items(), strict=True):
-            for number, gradients in enumerate(("simulated", "real")):
-                label: str | None = gradients
-                runs = pick(mine, gradients=gradients)
-                for i in np.unique(runs["trial"]):
-                    run = pick(runs, trial=i)
-                    y = np.where(run[column] > 0, run[column], np.nan)
-                    style = (
-                        {"color": "0.1", "linestyle": "--", "linewidth": 1.2}
-                        if number
-                        else {"color": COLOURS[1], "linewidth": 0.8}
-                    )
-                    ax.plot(run["step"], y, label=label, **style)
-                    label = None
-            ax.set(
-                title=symbol,
-                xlabel="step",
-                yscale="log" if column.startswith("delta") else "linear",
-            )
-            ax.tick_params(labelsize=7)
-        row[0].set_ylabel(f"N = {N}, {method}\nB = {batch_size:,}", fontsize=8)
-    axes[0][0].legend(fontsize=7, loc="upper left")
-    caption(figure, f"T = {table['T'][0]:,}, sparsity 2, one task a size; no line where ‖Δ‖ is 0")
     return figure
 
 
-def signs(table: Table) -> Figure:
+def signs(title: str, table: Table) -> Figure:
     """F22: the least batch against T, and how often Stage 1 finds the sign with a multiple of
     it."""
-    title = "F22  Stage 1 by the drift alone, at long lengths"
     figure, (left, right) = panels(2, title, width=4.4, height=3.4)
     for number, projector in enumerate(("euclidean", "mu")):
         _signs_of(left, right, pick(table, projector=projector), number, projector)
@@ -87,13 +66,14 @@ def signs(table: Table) -> Figure:
     caption(
         figure,
         f"N = 3, sparsity 2, η = 0.05, {replicates(table)} random tasks per point, no sign "
-        "resolution; lines: one distribution for all T; marks: each T by itself; dotted: T and T²",
+        "resolution; first: lines are a power of T fitted to all T, marks each T by itself, dotted "
+        "T and T²; second: runs at neighbouring B / B$_T$ together, 95 % intervals",
     )
     return figure
 
 
 def _signs_of(left: Axes, right: Axes, table: Table, number: int, projector: str) -> None:
-    """The marks and lines of one projector in both panels."""
+    """The marks and lines of one projector in both panels; shares in six bins of B / B_T."""
     law, low, high = power_laws(table, RIGHT)[projector]
     T, each = least_at_each(table, RIGHT)
     text = f"{PROJECTORS[projector]}: T$^{{{law.exponent:.2f}}}$ [{low:.2f}, {high:.2f}]"
@@ -105,33 +85,16 @@ def _signs_of(left: Axes, right: Axes, table: Table, number: int, projector: str
     beside = law.least(T)[0] * (T / T[0]) ** power
     left.plot(T, beside, color="0.6", linewidth=0.8, linestyle=":")
     left.annotate("T²" if number == 0 else "T", (T[-1], beside[-1]), fontsize=8)
-    label: str | None = PROJECTORS[projector]
-    for t in T:
-        batch, share = by_value(pick(table, T=t), "batch_size", "right", np.mean)
-        right.plot(batch / law.least(t), share, label=label, alpha=0.7, **points)
-        label = None
+    ratio = table["batch_size"] / law.least(table["T"])
+    edges = np.geomspace(0.07, 3, 7)
+    binned = np.sqrt(edges[1:] * edges[:-1])[np.clip(np.digitize(ratio, edges) - 1, 0, 5)]
+    share_bars(right, table | {"ratio": binned}, "ratio", "right", number, PROJECTORS[projector])
 
 
-def rates(table: Table) -> Figure:
-    """F23: the least number of samples of each stage, one size varied at a time, beyond the sizes
-    of F15."""
-    title = "F23  The least number of samples at large sizes"
-    symbols = {axis: symbol for axis, symbol in AXES.items() if axis != "K_P"}
-    stages = {stage: f"Stage {stage}" for stage in STAGES}
-    figure, axes = exponent_panels(title, table, LARGE_BASE, stages, symbols, width=2.3)
-    axes[-1][0].legend(fontsize=6, loc="upper left")
-    base = ", ".join(f"{SYMBOLS[name]} = {x:g}" for name, x in LARGE_BASE.items())
-    searches = f"1 or {replicates(table)} searches with {table['runs'][0]} tasks each"
-    caption(figure, f"the others {base}; exponents above the panels; {searches}")
-    return figure
-
-
-def plan(table: Table) -> Figure:
+def plan(title: str, table: Table) -> Figure:
     """F24: one run at the planner's batch sizes, stage by stage, with what the lemmas promise at
     the end of each."""
-    figure, (signals, errors) = panels(
-        2, "F24  Algorithm 1 at the planner's own batch sizes", width=4.4, height=3.2
-    )
+    figure, (signals, errors) = panels(2, title, width=4.4, height=3.2)
     N, sparsity, epsilon = (float(table[name][0]) for name in ("N", "sparsity", "epsilon"))
     ends = [int(table["step"][table["stage"] == stage][-1]) for stage in STAGES]
     for number, column in enumerate(("alpha_V", "alpha_A")):
@@ -155,9 +118,11 @@ def plan(table: Table) -> Figure:
         for end in ends[:-1]:
             ax.axvline(end, color="0.8", linewidth=0.8)
         ax.set_xlabel("step; lines between stages")
-        ax.legend(fontsize=7)
+    signals.legend(fontsize=7, loc="upper left")
     signals.set(title="signals")
     errors.set(title="squared errors", yscale="log")
+    errors.set_ylim(top=1e7)  # room for the legend
+    errors.legend(fontsize=7, loc="upper left", ncols=2)
     sizes = f"N = {N:g}, T = {table['T'][0]}, Q = {sparsity:g}, ε = {epsilon:g}"
     caption(
         figure,

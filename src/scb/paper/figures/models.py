@@ -13,10 +13,9 @@ from scb.paper.figures.training import with_right_sign
 from scb.theory.dynamics import population_drift
 
 
-def softmax(patterns: Table, table: Table) -> Figure:
+def softmax(title: str, patterns: Table, table: Table) -> Figure:
     """F2: learned attention and value matrices of softmax and linear attention beside the truth,
     and both loss curves."""
-    title = "F2  Softmax and linear attention learn the same"
     figure, axes = grid(2, 4, title, width=2.55, height=2.05, beside=2, width_ratios=(1, 1, 1, 1.5))
     sources = {
         "softmax": ("softmax", "A", "V"),
@@ -67,14 +66,14 @@ def _by_samples(ax: Axes, table: Table, y: str, number: int, label: str) -> None
     band(ax, quartiles(curves, "samples", y), number, label)
 
 
-def simulation(simulated: Table, prediction: Table) -> Figure:
+def simulation(title: str, simulated: Table, prediction: Table) -> Figure:
     """F5: signals and errors at N = 100 and 500; in the last row real gradients with the simulation
     of the same steps."""
     Ns = values(simulated, "N")
     figure, axes = grid(
         len(Ns) + 1,
         3,
-        "F5  Large sizes: population gradients plus Gaussian noise, and real gradients",
+        title,
         height=2.1,
     )
     for row, N in zip(axes, Ns, strict=False):
@@ -110,9 +109,8 @@ def simulation(simulated: Table, prediction: Table) -> Figure:
     return figure
 
 
-def flow(training: Table, near: Table) -> Figure:
+def flow(title: str, training: Table, near: Table) -> Figure:
     """F9: the flow of (α_V, α_A) under real runs; differences and sums near (1, 1)."""
-    title = "F9  The population process in two dimensions"
     figure, (left, right) = panels(2, title, width=4.4, height=3.8)
     K_P, K_Q = (float(np.median(training[name])) for name in ("K_P", "K_Q"))
     _streams(left, K_P, K_Q, int(training["T"][0]))

@@ -1,35 +1,39 @@
-"""Where noise wins, as a phase diagram."""
+"""Where noise wins."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from scb.jobs.table import Table, concatenate, pick, values, where
+from scb.drawing import caption, panels
+from scb.jobs.table import Table, pick, replicates, values, where
 from scb.paper.experiments.training import lost_to_noise
-from scb.sweeps.phase import phase
+from scb.paper.figures.bars import log_ticks, share_bars
+
+METHODS = {
+    "proximal, sign settled": "proximal, λ = 1e-5",
+    "proximal, larger λ": "proximal, λ = 1e-4",
+    "SGD, sign settled": "SGD",
+}
 
 
-def noise_wins(table: Table) -> Figure:
-    """F13: how many tasks each method does not lose to noise, by batch size and by K_P."""
-    names = {
-        "proximal, sign settled": "proximal, λ = 1e-5",
-        "proximal, larger λ": "proximal, λ = 1e-4",
-        "SGD, sign settled": "SGD",
-    }
-    last = concatenate([_last(pick(table, method=method)) for method in values(table, "method")])
-    found = last | {
-        "success": ~lost_to_noise(last),
-        "method": np.array([names[method] for method in last["method"]]),
-    }
-    size = f"N = {table['N'][0]}, T = {table['T'][0]:,}, sparsity 2"
-    setting = f"{size}, uniform ensemble moved to K$_P$, 1,000 steps, sign resolved"
-    return phase(
-        found,
-        "batch_size",
-        "K_P",
-        "method",
-        "F13  Where noise wins: share of tasks that are not lost to it",
-        setting,
+def noise_wins(title: str, table: Table) -> Figure:
+    """F13: the share of tasks that each method does not lose to noise, against the batch size, for
+    each K_P."""
+    figure, axes = panels(len(METHODS), title, width=3.2, height=3.0)
+    for ax, (method, name) in zip(axes, METHODS.items(), strict=True):
+        last = _last(pick(table, method=method))
+        kept = last | {"kept": ~lost_to_noise(last)}
+        for number, K_P in enumerate(reversed(values(kept, "K_P"))):
+            share_bars(ax, pick(kept, K_P=K_P), "batch_size", "kept", number, f"K$_P$ = {K_P:g}")
+        log_ticks(ax, values(kept, "batch_size"))
+        ax.set(yscale="linear", ylim=(-0.03, 1.03), title=name, xlabel="batch size B")
+    axes[0].set_ylabel("share of tasks not lost to noise")
+    axes[0].legend(fontsize=7, loc="upper left")
+    caption(
+        figure,
+        f"N = {table['N'][0]}, T = {table['T'][0]:,}, sparsity 2, uniform ensemble moved to K$_P$, "
+        f"1,000 steps, sign resolved; {replicates(table)} random tasks per point, 95 % intervals",
     )
+    return figure
 
 
 def _last(runs: Table) -> Table:

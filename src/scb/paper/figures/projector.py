@@ -14,10 +14,10 @@ NAMES = {"euclidean": "I − μμᵀ/‖μ‖² (the paper's)", "mu": "H − (H�
 POINTS = {"linestyle": "none", "markersize": 4, "markerfacecolor": "white"}
 
 
-def projectors(noise: Table, signs: Table, stage_one: Table) -> Figure:
+def projectors(title: str, noise: Table, signs: Table, stage_one: Table) -> Figure:
     """F14: noise at the start, wrong signs, and samples of Stage 1, against T with both
     projectors."""
-    figure, axes = panels(3, "F14  The projector that keeps Vμ = μ", height=3.4)
+    figure, axes = panels(3, title, height=3.4)
     left, middle, right = axes
     wrong = signs | {"wrong": ~signs["right"].astype(bool)}
     for number, (projector, name) in enumerate(NAMES.items()):
@@ -33,28 +33,26 @@ def projectors(noise: Table, signs: Table, stage_one: Table) -> Figure:
     middle.legend(loc="upper left", fontsize=7)
     right.set(yscale="log", title=f"samples of Stage 1 for {GOAL:.0%} right signs")
     right.legend(loc="upper left")
-    sizes = " and ".join(
-        f"N = {N} ({line})"
-        for N, line in zip(values(noise, "N"), ("solid, ○", "dashed, □"), strict=False)
-    )
     runs = f"{replicates(signs)} and {replicates(stage_one)} runs per point on random tasks (N = 3)"
     caption(
         figure,
-        f"first: exact (lines) and real gradients (marks), {sizes}; {runs}, sparsity 2, no sign "
-        "resolution; dotted: T and T²",
+        f"first: exact (lines) and real gradients (marks); {runs}, sparsity 2, no sign resolution; "
+        "dotted: T and T²",
     )
     return figure
 
 
 def _noise(ax: Axes, table: Table, number: int, name: str) -> None:
-    """The noise at the start, a line style for each N: exact, and measured."""
+    """The noise at the start, exact (lines) and measured (marks); paler for the larger N."""
     for size, N in enumerate(values(table, "N")):
         mine = pick(table, N=N)
-        label = name if size == 0 else None
-        line = {"color": COLOURS[number], "linestyle": LINES[size], "label": label}
-        ax.plot(*by_value(mine, "T", "exact", np.mean), **line)
-        points = {"color": COLOURS[number], "marker": MARKERS[size]}
-        ax.plot(*by_value(mine, "T", "square", np.mean), **points, **POINTS)
+        T, exact = by_value(mine, "T", "exact", np.mean)
+        shade = {"alpha": 1.0 if size == 0 else 0.45, "color": COLOURS[number]}
+        line = {"linestyle": LINES[number], "label": name if size == 0 else None}
+        ax.plot(T, exact, **line, **shade)
+        measured = by_value(mine, "T", "square", np.mean)
+        ax.plot(*measured, marker=MARKERS[number], **POINTS, **shade)
+        ax.annotate(f" N = {N}", (T[-1], exact[-1]), fontsize=6.5, va="center")
 
 
 def _stage_one(ax: Axes, table: Table, number: int) -> None:

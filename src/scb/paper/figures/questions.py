@@ -26,11 +26,10 @@ def powered(name: str, slope: Number) -> str:
     return f"{name}: T$^{{{slope.estimate:.2f}}}$ [{low}, {high}]"
 
 
-def to_the_end(table: Table, runs: Table, longest: Table) -> Figure:
+def to_the_end(title: str, table: Table, runs: Table, longest: Table) -> Figure:
     """F27: the least batch of Stage 2 against T, without and with ℓ1, as the stage leaves it and
     after normalisation and Stage 3; and why: ‖Δ_A‖² grows with T, the largest entry does not."""
     ensembles = values(table, "ensemble")
-    title = "F27  What ℓ₁ buys: the least batch of Stage 2"
     figure, axes = panels(len(ensembles) + 1, title, width=3.9, height=3.9)
     shown = pick(table, N=3, eta=table["eta"].max(), epsilon=table["epsilon"].min())
     for ax, ensemble in zip(axes, ensembles, strict=False):
@@ -82,12 +81,10 @@ def _largest_entry(ax: Axes, runs: Table) -> None:
     ax.legend(fontsize=7, loc="upper left")
 
 
-def spread_of_mu(table: Table) -> Figure:
+def spread_of_mu(title: str, table: Table) -> Figure:
     """F28: the least batch that finds the sign with the paper's projector, for each spread of μ;
     and its exponent in T against the spread, with both projectors."""
-    figure, (left, right) = panels(
-        2, "F28  Stage 1 as μ departs from uniform", width=4.4, height=3.6
-    )
+    figure, (left, right) = panels(2, title, width=4.4, height=3.6)
     simulated = pick(table, gradients="simulated")
     for number, spread in enumerate(values(pick(simulated, chain="strong"), "spread")):
         mine = pick(simulated, chain="strong", spread=spread, projector="euclidean")
@@ -131,10 +128,9 @@ def _exponents(ax: Axes, table: Table) -> None:
     ax.legend(fontsize=7, loc="upper left", ncols=2)
 
 
-def transfer_to_the_letter(table: Table) -> Figure:
+def transfer_to_the_letter(title: str, table: Table) -> Figure:
     """F29: how often Theorem 4.1 by its letter learns, against its condition; and Δ_V beside the
     signal."""
-    title = "F29  Transfer by the letter of Theorem 4.1"
     figure, (left, right) = panels(2, title, width=4.4, height=3.6)
     simulated = pick(table, gradients="simulated")
     longest = [pick(simulated, N=N, T=50_000) for N in values(simulated, "N")]
@@ -182,13 +178,11 @@ def _placed(table: Table) -> Table:
     return table | {"place": np.array([medians[overlap] for overlap in table["overlap"]])}
 
 
-def softmax_steps(table: Table) -> Figure:
+def softmax_steps(title: str, table: Table) -> Figure:
     """F30: samples until the signal of softmax attention shows, and how right it is in the end,
     against T, for step sizes of W that grow differently with T."""
     ensembles = values(table, "ensemble")
-    figure, axes = grid(
-        2, len(ensembles), "F30  Softmax attention: the step size of W", width=4.4, height=2.8
-    )
+    figure, axes = grid(2, len(ensembles), title, width=4.4, height=2.8)
     for column, ensemble in enumerate(ensembles):
         first, last = axes[:, column]
         for number, step in enumerate(values(table, "step")):

@@ -7,87 +7,83 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from scb.drawing import COLOURS, band, caption, grid, label_outer, look, panels
-from scb.jobs.table import Table, pick, quartiles, replicates, values
+from scb.drawing import COLOURS, MARKERS, caption, grid, look, panels
+from scb.jobs.table import Table, pick, replicates, values
 from scb.paper.claims.projector import PROJECTORS
-from scb.paper.claims.rates import AXES
+from scb.paper.claims.rates import AXES, exponents
+from scb.paper.experiments.large import LARGE_BASE
 from scb.paper.experiments.rates import BASE, LONGER_AXES, LONGER_BASE
 from scb.paper.figures.bars import log_ticks, quartile_bars
-from scb.paper.slopes import log_log_slope, printed_exponent, varied
+from scb.paper.slopes import log_log_slope
 
 SYMBOLS = AXES | {"K_P": "K$_P$"}
-STAGES = {1: "Stage 1", 2: "Stage 2", 3: "Stage 3", 0: "in all"}
+RANGE = (-5.0, 7.5)  # of exponents in a picture
 MU_FROM = {"of the task": "windows, μ of the task", "frequencies": "windows, μ by counting"}
 
 
-def exponent_panels(
-    title: str,
-    table: Table,
-    base: Mapping[str, float],
-    stages: Mapping[int, str],
-    symbols: Mapping[str, str],
-    width: float,
-) -> tuple[Figure, Any]:
-    """The least number of samples, a row of panels for each stage and a column for each size.
-
-    The measured exponents and the printed one stand above each panel. All have one scale.
+def _exponent_marks(
+    title: str, table: Table, base: Mapping[str, float], sizes: tuple[str, ...] = tuple(AXES)
+) -> Figure:
+    """The exponents of the least number of samples, a panel for each stage and a row for each size:
+    measured with both projectors, with 95 % intervals, beside the printed ones.
     """
-    figure, axes = grid(len(stages), len(symbols), title, width=width, height=1.9, beside=2)
-    for row, (stage, words) in zip(axes, stages.items(), strict=True):
-        column = f"samples_{stage}" if stage else "samples"
-        for ax, (axis, symbol) in zip(row, symbols.items(), strict=True):
-            found = []
-            printed = ""
-            for number, (projector, name) in enumerate(PROJECTORS.items()):
-                mine = pick(table, projector=projector)
-                rows = varied(mine, axis, base)
-                if len(np.unique(rows[axis])) < 2:
-                    continue
-                quartile_bars(ax, rows, axis, column, number, name)
-                slope = log_log_slope(rows[axis], rows[column]).estimate
-                found.append(f"{slope:+.2f}" if np.isfinite(slope) else "none")
-                if stage:
-                    exponent = printed_exponent(mine, axis, stage, base)
-                    printed = f"\nprinted {round(exponent, 1) + 0.0:+.1f}"
-            ax.sharey(axes[0][0])
-            log_ticks(ax, values(varied(table, axis, base), axis))
-            ax.set_title(" | ".join(found) + printed, fontsize=7.5)
-            ax.set(xlabel=symbol, ylabel=f"{words}: samples")
-            label_outer(ax)
-    return figure, axes
-
-
-def rates(table: Table) -> Figure:
-    """F15: the least number of samples of each stage and in all, one size varied at a time."""
-    title = "F15  The least number of samples, one size varied at a time"
-    return _rates(title, table, BASE, tuple(AXES))
-
-
-def rates_elsewhere(table: Table) -> Figure:
-    """F31: the same on another ensemble."""
-    title = "F31  The least number of samples, ensemble dirichlet"
-    return _rates(title, table, BASE, tuple(AXES))
-
-
-def longer_rates(table: Table) -> Figure:
-    """F32: the same around a longer T, for the sizes that were varied there."""
-    title = "F32  The least number of samples at a longer T"
-    return _rates(title, table, LONGER_BASE, tuple(LONGER_AXES))
-
-
-def _rates(title: str, table: Table, base: Mapping[str, float], axes: tuple[str, ...]) -> Figure:
-    symbols = {axis: SYMBOLS[axis] for axis in axes}
-    figure, (first, *_) = exponent_panels(title, table, base, STAGES, symbols, width=2.0)
-    first[0].legend(fontsize=6, loc="upper left")
-    sizes = ", ".join(f"{SYMBOLS[name]} = {x:g}" for name, x in base.items())
-    searches = f"quartiles of {replicates(table)} searches with {table['runs'][0]} tasks each"
-    caption(figure, f"the others {sizes}; exponents above the panels; {searches}")
+    figure, axes = panels(3, title, width=3.1, height=2.9)
+    for stage, ax in enumerate(axes, start=1):
+        cases = exponents(table, {stage: sizes}, base)
+        marked = [
+            (row, number, cases[label])
+            for row, axis in enumerate(sizes)
+            for number, name in enumerate(PROJECTORS.values())
+            if (label := f"{AXES[axis]}, Stage {stage}, {name}") in cases
+        ]
+        for row, number, case in marked:
+            slope = case["slope"]
+            place = row + 0.3 * number - 0.15
+            ends = np.clip((slope.low, slope.high), *RANGE)
+            ax.plot(ends, (place, place), color=COLOURS[number])
+            ax.plot(slope.estimate, place, MARKERS[number], color=COLOURS[number], markersize=5)
+            ax.plot(case["printed"], row, "|", color="black", markersize=18, markeredgewidth=2)
+        ax.set_yticks(range(len(sizes)), [SYMBOLS[axis] for axis in sizes])
+        ax.axvline(0, color="0.6", linewidth=0.8)
+        ax.set(title=f"Stage {stage}", xlabel="exponent", xlim=RANGE, ylim=(len(sizes) - 0.5, -0.5))
+    for number, name in enumerate(PROJECTORS.values()):
+        axes[-1].plot([], [], MARKERS[number], color=COLOURS[number], label=name)
+    axes[-1].plot([], [], "|", color="black", markersize=9, markeredgewidth=2, label="printed")
+    axes[-1].legend(fontsize=7, loc="lower right")
+    fixed = ", ".join(f"{SYMBOLS[name]} = {x:g}" for name, x in base.items())
+    searches = f"{replicates(table)} searches with {table['runs'][0]} tasks each"
+    caption(
+        figure,
+        f"samples grow like size to the exponent; a printed one is an upper bound; one size varied "
+        f"at a time, the others {fixed}; 95 % intervals over up to {searches}; a line that ends at "
+        "the edge has no end",
+    )
     return figure
 
 
-def regulariser(least: Table, error: Table) -> Figure:
+def rates(title: str, table: Table) -> Figure:
+    """F15: exponents of the least number of samples of each stage, beside the printed ones."""
+    return _exponent_marks(title, table, BASE)
+
+
+def large_rates(title: str, table: Table) -> Figure:
+    """F23: exponents of the least number of samples beyond the sizes of F15."""
+    return _exponent_marks(title, table, LARGE_BASE, ("T", "N", "sparsity", "epsilon"))
+
+
+def rates_elsewhere(title: str, table: Table) -> Figure:
+    """F31: exponents of the least number of samples on another ensemble."""
+    return _exponent_marks(title, table, BASE)
+
+
+def longer_rates(title: str, table: Table) -> Figure:
+    """F32: exponents around a longer T, for the sizes that were varied there."""
+    return _exponent_marks(title, table, LONGER_BASE, tuple(LONGER_AXES))
+
+
+def regulariser(title: str, least: Table, error: Table) -> Figure:
     """F16: samples of Stage 2, and ‖Δ_A‖² at one batch size, against T, without and with ℓ1."""
-    figure, (ax, beside) = panels(2, "F16  Stage 2 without ℓ₁ and with it", width=4.2, height=3.2)
+    figure, (ax, beside) = panels(2, title, width=4.2, height=3.2)
     for target, table, column in ((ax, least, "samples"), (beside, error, "square_A")):
         for number, multiple in enumerate(values(table, "multiple")):
             rows = pick(table, multiple=multiple)
@@ -108,27 +104,18 @@ def regulariser(least: Table, error: Table) -> Figure:
     return figure
 
 
-def softmax(attention: Table, elsewhere: Table, one_step: Table) -> Figure:
-    """F17: samples until the signal shows and ‖Δ_A‖ at half of it, on two ensembles, and how far
-    one step of softmax is from one of the linear model."""
-    title = "F17  Softmax attention beside the linear model"
-    figure, axes = grid(2, 3, title, width=3.6, height=2.9)
+def softmax(title: str, attention: Table, elsewhere: Table) -> Figure:
+    """F17: samples until the signal shows and ‖Δ_A‖ at half of it, on two ensembles."""
+    figure, axes = grid(2, 2, title, width=3.6, height=2.6)
     columns = {"samples_10": "samples until α$_A$ = 0.1", "delta_50": "‖Δ$_A$‖$_μ$ at α$_A$ = 0.5"}
     tables = {"strong": attention, "dirichlet": elsewhere}
     for row, (ensemble, table) in zip(axes, tables.items(), strict=True):
-        for ax, (column, words) in zip(row, columns.items(), strict=False):
+        for ax, (column, words) in zip(row, columns.items(), strict=True):
             for number, method in enumerate(values(table, "method")):
                 quartile_bars(ax, pick(table, method=method), "T", column, number, method)
             log_ticks(ax, values(table, "T"))
             ax.set(xlabel="sequence length T", title=f"{ensemble}: {words}")
-    step, spare = axes[:, 2]
-    spare.set_visible(False)
     axes[0, 0].legend(fontsize=7)
-    for number, T in enumerate(values(one_step, "T")):
-        band(step, quartiles(pick(one_step, T=T), "size", "error"), number, f"T = {T:,}")
-    step.set(xscale="log", yscale="log", xlabel="ηT", title="one step: relative difference")
-    step.tick_params(labelsize=7)
-    step.legend(fontsize=7)
     tasks = f"{replicates(attention)} and {replicates(elsewhere)} random tasks"
     caption(
         figure,
@@ -138,10 +125,10 @@ def softmax(attention: Table, elsewhere: Table, one_step: Table) -> Figure:
     return figure
 
 
-def theorem(table: Table) -> Figure:
+def theorem(title: str, table: Table) -> Figure:
     """F18: Algorithm 1 by its letter where all assumptions hold; thin dashed lines where Stage 1
     took the wrong sign."""
-    figure, axes = panels(2, "F18  Inside Assumption 2.1: T = (NQ)$^{10}$", width=4.2, height=3.0)
+    figure, axes = panels(2, title, width=4.2, height=3.0)
     for number, projector in enumerate(values(table, "projector")):
         rows = pick(table, projector=projector)
         runs = [pick(rows, replicate=i) for i in np.unique(rows["replicate"])]
@@ -158,47 +145,43 @@ def theorem(table: Table) -> Figure:
             label = None
     for ax, name in zip(axes, ("‖A − Q‖$_μ$", "‖V − P‖$_μ$"), strict=True):
         ax.axhline(0.05, color="0.5", linewidth=0.8, linestyle=":")
-        ax.set(title=name, xlabel="samples (thousands)", yscale="log")
+        ax.set(title=name, xlabel="samples (thousands)", yscale="log", ylim=(1e-3, 2))
     axes[1].legend(fontsize=7, loc="lower left")
     caption(
         figure,
         f"N = {table['N'][0]}, Q = {table['sparsity'][0]}, T = {table['T'][0]:,}, "
         f"B = {table['batch_size'][0]:,}; sign not resolved; {replicates(table)} random tasks, a "
-        "line each, dashed where the sign is wrong",
+        "line each, dashed where the sign is wrong; below 0.001 nothing is drawn",
     )
     return figure
 
 
-def windows(table: Table, marginal: Table) -> Figure:
-    """F19: distances after Algorithm 1 on windows of one sequence, and how far the frequencies of
-    its tokens are from μ."""
-    figure, axes = panels(3, "F19  Algorithm 1 on windows of one sequence", width=3.4, height=3.0)
+def windows(title: str, table: Table, marginal: Table) -> Figure:
+    """F19: how far the frequencies of a sequence's tokens are from μ, and the distances after
+    Algorithm 1 on windows of one sequence."""
+    figure, (frequencies, *axes) = panels(3, title, width=3.4, height=3.0)
+    distance = np.sort(marginal["distance"])
+    share = np.arange(1, len(distance) + 1) / len(distance)
+    frequencies.step(distance, share, where="post", **look(0))
+    by_chance = float(np.median(marginal["error"]))
+    frequencies.axvline(by_chance, color="0.5", linestyle=":", label="by chance")
+    frequencies.set(xscale="log", xlabel="total variation from μ", ylabel="share of tasks")
+    frequencies.set(title=f"frequencies in {marginal['length'][0]:,} tokens")
+    frequencies.tick_params(labelsize=7)
+    frequencies.legend(fontsize=7)
     kinds = list(dict.fromkeys(zip(table["data"].tolist(), table["law"].tolist(), strict=True)))
-    for ax, name in zip(axes, ("dist_A", "dist_V"), strict=False):
+    distances = {"dist_A": "‖A − Q‖$_μ$", "dist_V": "‖V − P‖$_μ$"}
+    for ax, (column, name) in zip(axes, distances.items(), strict=True):
         for number, (data, law) in enumerate(kinds):
             label = "independent samples" if data == "independent" else MU_FROM[law]
-            band(ax, quartiles(pick(table, data=data, law=law), "length", name), number, label)
+            mine = pick(table, data=data, law=law)
+            apart = mine | {"length": mine["length"] * 1.08 ** (number - 1)}
+            quartile_bars(ax, apart, "length", column, number, label)
         ax.axhline(0.05, color="0.5", linewidth=0.8, linestyle=":")
         log_ticks(ax, values(table, "length"))
-        ax.set_xlabel("tokens of the sequence")
-    axes[0].set(title="‖A − Q‖$_μ$")
-    axes[1].set(title="‖V − P‖$_μ$")
-    axes[1].set_ylim(bottom=0.7 * axes[1].get_ylim()[0])  # room for the legend
+        ax.set(title=f"trained: {name}", xlabel="tokens of the sequence")
+    axes[1].set_ylim(bottom=0.6 * axes[1].get_ylim()[0])  # room for the legend
     axes[1].legend(fontsize=7, loc="lower left")
-    distance = np.sort(marginal["distance"])
-    axes[2].step(distance, np.arange(1, len(distance) + 1) / len(distance), where="post", **look(0))
-    axes[2].axvline(
-        float(np.median(marginal["error"])), color="0.5", linestyle=":", label="by chance"
-    )
-    axes[2].set(
-        xscale="log", xlabel="total variation from μ", title="frequencies of tokens: share of tasks"
-    )
-    axes[2].tick_params(labelsize=7)
-    axes[2].legend(fontsize=7)
     words = f"N = {table['N'][0]}, Q = 2, T = {table['T'][0]}; recipe tuned"
-    caption(
-        figure,
-        f"{words}; quartiles over {replicates(table)} tasks; last: {marginal['length'][0]:,} "
-        "tokens",
-    )
+    caption(figure, f"{words}; medians and quartiles over {replicates(table)} tasks")
     return figure

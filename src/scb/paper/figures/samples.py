@@ -5,13 +5,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from scb.drawing import COLOURS, MARKERS, caption, look, panels
+from scb.drawing import caption, look, panels
 from scb.jobs.table import Table, by_value, pick, quartiles, replicates, values
+from scb.paper.figures.bars import share_bars
+from scb.paper.numbers import average
 
 
-def transfer(table: Table, drift: Table) -> Figure:
+def transfer(title: str, table: Table, drift: Table) -> Figure:
     """F7: samples until both distances are ε, and what the sign of the drift would ask for."""
-    figure, (ax,) = panels(1, "F7  Samples needed against sequence length", width=6.0, height=3.4)
+    figure, (ax,) = panels(1, title, width=6.0, height=3.4)
     lines = {"from scratch, sign resolved by skewness": (pick(table, overlap=0.0), "reached")}
     lines |= {
         f"transferred, overlap {o:g}": (pick(table, overlap=o), "reached")
@@ -26,23 +28,16 @@ def transfer(table: Table, drift: Table) -> Figure:
     until = f"until ‖V − P‖$_μ$ and ‖A − Q‖$_μ$ ≤ {table['epsilon'][0]:g}"
     caption(
         figure,
-        f"N = 3, sparsity 2; {until}; median and quartiles over {replicates(table)} random tasks",
+        f"N = 3, sparsity 2; {until}; quartiles over {replicates(table)} random tasks",
     )
     return figure
 
 
-def support(found: Table, trained: Table, drift: Table) -> Figure:
+def support(title: str, found: Table, trained: Table, drift: Table) -> Figure:
     """F10: samples until the whole support is known, against T; and how many tasks are there,
     against n."""
-    figure, (ax, success) = panels(
-        2, "F10  Samples until the whole support is known", width=4.8, height=3.6
-    )
+    figure, (ax, success) = panels(2, title, width=4.8, height=3.6)
     lines = {"Algorithm 1, sign resolved": (pick(trained, overlap=0.0), "found")}
-    lines |= {
-        f"transfer, overlap {o:g}": (pick(trained, overlap=o), "found")
-        for o in values(trained, "overlap")
-        if o
-    }
     lines |= {
         "moments alone": (found, "moments"),
         "likelihood, started from moments": (found, "likelihood"),
@@ -56,7 +51,8 @@ def support(found: Table, trained: Table, drift: Table) -> Figure:
         least = np.sort(found["likelihood"][found["T"] == T])
         share = np.arange(1, len(least) + 1) / len(least)
         success.step(least, share, where="post", label=f"T = {T:,}", **look(number))
-    success.set(title="share of tasks, by likelihood", xlabel="samples", ylim=(0, 1.05))
+    success.set(title="by likelihood", xlabel="samples", ylim=(0, 1.05))
+    success.set_ylabel("share of tasks whose whole support is known")
     success.legend(loc="lower right")
     caption(
         figure, f"N = 3, sparsity 2; median and quartiles over {replicates(found)} random tasks"
@@ -84,58 +80,49 @@ def _against_T(
     ax.set(xscale="log", yscale="log", xlabel="sequence length T", ylabel="samples")
 
 
-def bound(table: Table) -> Figure:
-    """F11: squared errors beside the Cramér–Rao line."""
-    figure, axes = panels(2, "F11  Error against the Cramér–Rao bound", height=3.0)
+def bound(title: str, table: Table) -> Figure:
+    """F11: squared errors over the Cramér–Rao bound."""
+    figure, axes = panels(2, title, height=3.0)
     for ax, name, error in zip(axes, "PQ", ("V − P", "A − Q"), strict=True):
         for number, N in enumerate(values(table, "N")):
-            mine = pick(table, N=N)
-            ax.plot(
-                *by_value(mine, "n", f"bound_{name}", np.mean),
-                label=f"bound, N = {N}",
-                **look(number),
-            )
-            dots = {
-                "marker": MARKERS[number],
-                "linestyle": "none",
-                "color": COLOURS[number],
-                "markersize": 5,
-            }
-            ax.plot(
-                *by_value(mine, "n", f"square_{name}", np.mean), label=f"measured, N = {N}", **dots
-            )
-        ax.set(xscale="log", yscale="log", xlabel="samples n", title=f"mean ‖{error}‖²")
+            rows = pick(table, N=N)
+            n = np.array(values(rows, "n"))
+            ratio = [
+                average(pick(rows, n=size)[f"square_{name}"] / pick(rows, n=size)[f"bound_{name}"])
+                for size in n
+            ]
+            middle = np.array([x.estimate for x in ratio])
+            ends = np.abs(np.array([(x.low, x.high) for x in ratio]).T - middle)
+            style = look(number, marker=True)
+            ax.errorbar(n * 1.04**number, middle, ends, capsize=2, label=f"N = {N}", **style)
+        ax.axhline(1, color="0.4", linewidth=0.8, linestyle=":")
+        ax.set(xscale="log", yscale="log", xlabel="samples n", title=f"‖{error}‖²$_μ$ / bound")
+        ax.set_yticks((0.5, 1, 2, 4), ("0.5", "1", "2", "4"))
+        ax.yaxis.set_minor_formatter(NullFormatter())
     axes[1].legend(loc="upper right", fontsize=7)
     caption(
         figure,
-        f"T = {table['T'][0]}, sparsity 2; maximum likelihood, means over {replicates(table)} "
-        "random tasks",
+        f"T = {table['T'][0]}, sparsity 2; maximum likelihood on the support that it found; means "
+        f"over {replicates(table)} random tasks with 95 % intervals; dotted: the bound",
     )
     return figure
 
 
-def sequences(table: Table) -> Figure:
+def sequences(title: str, table: Table) -> Figure:
     """F12: how often the support is exactly right, from one long sequence."""
-    figure, (ax,) = panels(
-        1, "F12  One long sequence instead of independent samples", width=5.0, height=2.8
-    )
+    figure, (ax,) = panels(1, title, width=5.0, height=2.8)
     for number, (name, label) in enumerate(
         (("likelihood", "likelihood"), ("moments", "moments alone"))
     ):
-        ax.plot(
-            *by_value(table, "length", name, np.mean),
-            marker=MARKERS[number],
-            label=label,
-            **look(number),
-        )
-    ax.set(xscale="log", xlabel="tokens", ylabel="exactly right", ylim=(-0.05, 1.05))
+        share_bars(ax, table, "length", name, number, label)
+    ax.set(xscale="log", xlabel="tokens", ylabel="support exactly right", ylim=(-0.05, 1.05))
     lengths = values(table, "length")
     ax.set_xticks(lengths, [f"{length:,}" for length in lengths])
     ax.xaxis.set_minor_formatter(NullFormatter())
     ax.legend(loc="lower center")
     caption(
         figure,
-        f"N = {table['N'][0]}, sparsity 2, T = {table['T'][0]}; {replicates(table)} random tasks a "
-        "length",
+        f"N = {table['N'][0]}, sparsity 2, T = {table['T'][0]}; {replicates(table)} random tasks "
+        "for each length, 95 % intervals",
     )
     return figure

@@ -28,10 +28,10 @@ def with_right_sign(table: Table) -> Table:
     return where(table, np.isin(table["replicate"], right)) if right.size else table
 
 
-def convergence(table: Table) -> Figure:
+def convergence(title: str, table: Table) -> Figure:
     """F1: both distances to the truth; stars are the proximal method after normalisation."""
     table = with_right_sign(table)
-    figure, axes = panels(2, "F1  Distance to the truth: the proximal method against SGD")
+    figure, axes = panels(2, title)
     for ax, layer, label in zip(axes, "VA", ("‖V − P‖$_μ$", "‖A − Q‖$_μ$"), strict=True):
         _methods(ax, table, f"dist_{layer}")
         for number, method in enumerate(("proximal", "proximal, larger λ")):
@@ -45,7 +45,7 @@ def convergence(table: Table) -> Figure:
     return figure
 
 
-def signals(table: Table) -> Figure:
+def signals(title: str, table: Table) -> Figure:
     """F3: the signals, and the distances to the population's lines."""
     titles = {
         "alpha_V": "signal α$_V$",
@@ -53,53 +53,30 @@ def signals(table: Table) -> Figure:
         "delta_V": "‖Δ$_V$‖$_μ$",
         "delta_A": "‖Δ$_A$‖$_μ$",
     }
-    figure, axes = _four(
-        with_right_sign(table), "F3  Signals, and distance to the population process", titles
-    )
-    axes[0, 0].legend(loc="center left")
+    figure, axes = _columns(2, with_right_sign(table), title, titles)
+    axes[0, 0].legend(loc="upper left")
     return figure
 
 
-def similarity(table: Table) -> Figure:
-    """F4: μ-cosines with the truth, before and after normalisation."""
-    titles = {
-        "sim_V": "V with P",
-        "sim_V_star": "V* with P, after normalisation",
-        "sim_A": "A with Q",
-        "sim_A_star": "A* with Q, after normalisation",
-    }
-    figure, axes = _four(
-        with_right_sign(table),
-        "F4  Similarity with the truth, before and after normalisation",
-        titles,
-    )
+def similarity(title: str, table: Table) -> Figure:
+    """F4: μ-cosines with the truth, of V, of A, and of A after normalisation."""
+    columns = {"sim_V": "V with P", "sim_A": "A with Q", "sim_A_star": "A with Q, normalised"}
+    figure, axes = _columns(1, with_right_sign(table), title, columns)
     for ax in axes.flat:
-        ax.set(ylim=(-0.02, 1.15))
-    axes[1, 0].legend(loc="lower right")
-    note = (
-        "V* is the best V beside A*, computed from P itself:\n"
-        "near 1 from step 0 on, whatever has been learned"
-    )
-    axes[0, 1].annotate(
-        note,
-        (0.5, 0.45),
-        xycoords="axes fraction",
-        ha="center",
-        va="center",
-        fontsize=7.5,
-        color="0.35",
-    )
+        ax.set(ylim=(-0.02, 1.05))
+    axes[0, 0].set_ylabel("μ-cosine")
+    axes[0, 0].legend(loc="lower right")
     return figure
 
 
-def sizes(smallest: Table, others: Table) -> Figure:
+def sizes(title: str, smallest: Table, others: Table) -> Figure:
     """F6: distances and loss for each N, over the paper's 1,000 steps."""
     compared = where(smallest, np.isin(smallest["method"], ("proximal", "SGD")))
     table = concatenate(
         [with_right_sign(pick(part, N=N)) for part in (compared, others) for N in values(part, "N")]
     )
     Ns = values(table, "N")
-    figure, axes = grid(len(Ns), 3, "F6  Distance and test loss as N grows", height=2.1)
+    figure, axes = grid(len(Ns), 3, title, height=2.1)
     for row, N in zip(axes, Ns, strict=True):
         mine = pick(table, N=N)
         for ax, column in zip(row, ("dist_V", "dist_A", "loss"), strict=True):
@@ -113,37 +90,31 @@ def sizes(smallest: Table, others: Table) -> Figure:
                 0,
             )
             ax.set_ylim(-0.02, None)
-        for ax, title in zip(row, ("‖V − P‖$_μ$", "‖A − Q‖$_μ$", "population loss"), strict=True):
-            ax.set_title(f"N = {N}: {title}")
+        for ax, name in zip(row, ("‖V − P‖$_μ$", "‖A − Q‖$_μ$", "population loss"), strict=True):
+            ax.set_title(f"N = {N}: {name}")
     axes[0, 1].legend(loc="lower left")
     caption(figure, f"{_setting(table, N=False)}. Stars: proximal, after normalisation")
     return figure
 
 
-def signs(table: Table) -> Figure:
+def signs(title: str, table: Table) -> Figure:
     """F8: the signal at the end, seed by seed, by the letter and with the sign resolved."""
-    figure, axes = panels(
-        2, "F8  The sign: α$_A$ at the end of training, one dot per task", height=2.6
-    )
-    methods = {"proximal": "as printed", "proximal, larger λ": "sign resolved by skewness"}
-    for ax, (method, title) in zip(axes, methods.items(), strict=True):
+    figure, axes = panels(2, title, height=2.6)
+    methods = {"proximal": "as printed", "proximal, sign settled": "sign resolved by skewness"}
+    for ax, (method, name) in zip(axes, methods.items(), strict=True):
         end = np.sort(at(pick(table, method=method))["alpha_A"])
         ax.axhline(0, color="0.4", linewidth=0.8)
         ax.scatter(
             np.arange(1, len(end) + 1), end, c=np.where(end < 0, COLOURS[1], COLOURS[0]), s=14
         )
         ax.set(
-            title=f"{title}: {np.mean(end < 0):.0%} negative",
+            title=f"{name}: {(end < 0).sum()} of {len(end)} negative",
             xlabel="task, in order of α$_A$",
             ylim=(-1.05, 1.05),
         )
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes[0].set_ylabel("α$_A$")
-    caption(
-        figure,
-        _setting(table).partition("\n")[0]
-        + f"; {replicates(table)} random tasks, 1,000 steps, λ = 1e-5 and 1e-4",
-    )
+    axes[0].set_ylabel("α$_A$ at the end")
+    caption(figure, _setting(table).partition("\n")[0] + "; 1,000 steps, λ = 1e-5")
     return figure
 
 
@@ -162,10 +133,12 @@ def _setting(table: Table, N: bool = True) -> str:
     return f"{size}T = {table['T'][0]:,}, sparsity 2, B = 64, {ensemble}\n{shown}"
 
 
-def _four(table: Table, title: str, titles: dict[str, str]) -> tuple[Figure, np.ndarray]:
-    """A figure of four columns of a table, by all methods."""
-    figure, axes = grid(2, 2, title)
-    for ax, (column, name) in zip(axes.flat, titles.items(), strict=True):
+def _columns(
+    rows: int, table: Table, title: str, columns: dict[str, str]
+) -> tuple[Figure, np.ndarray]:
+    """A figure with a panel for each of some columns of a table, by all methods."""
+    figure, axes = grid(rows, len(columns) // rows, title)
+    for ax, (column, name) in zip(axes.flat, columns.items(), strict=True):
         _methods(ax, table, column)
         _stages(ax)
         ax.set(title=name)

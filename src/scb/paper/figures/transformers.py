@@ -41,12 +41,10 @@ BARS = {
 GROUPS = {"scaling": 0, "design": 0, "proximal": 1, "transfer": 2}
 
 
-def samples(table: Table, baselines: Table) -> Figure:
+def samples(title: str, table: Table, baselines: Table) -> Figure:
     """F25: samples until a tenth of the excess loss is left, against T, and at T = 128 for one
     change at a time."""
-    figure, (ten, three, bars) = panels(
-        3, "F25  Real transformers: samples until 10 % of the excess loss is left", 4.0, 4.4
-    )
+    figure, (ten, three, bars) = panels(3, title, 4.0, 4.4)
     for ax, N in ((ten, 10), (three, 3)):
         lines = {
             label: (pick(table, study=study, variant=variant), "rate")
@@ -130,10 +128,9 @@ def _bars(ax: Axes, table: Table) -> None:
     ax.set(xscale="log", xlabel="samples", title="N = 10, T = 128: one change")
 
 
-def stages(table: Table, decoders: Table) -> Figure:
+def stages(title: str, table: Table, decoders: Table) -> Figure:
     """F26: what probe sees along training; the two signals against each other; decoders on one long
     sequence."""
-    title = "F26  How a real transformer learns, as probe sees it"
     figure, (course, plane, sequences) = panels(3, title, 4.0, 3.6)
     _course(course, _common(pick(table, start="fresh")))
     _plane(plane, table)
