@@ -301,7 +301,7 @@ FIGURES = {
     "F33": PaperFigure(
         title="Several heads",
         paper="Appendix A, the first limitation (no figure there)",
-        needs=("heads",),
+        needs=("heads", "sparse heads"),
         drawn_by="heads:several_heads",
         see="Heads learn the singular values of the task one after another, at times that can be "
         "predicted. Heads that start alike stop at the best function of one head. The heads that "

@@ -261,9 +261,12 @@ FULL_TABLES = {
     ),
     "heads": in_full_run(
         HeadsJob,
-        {"heads": (2, 3), "start": ("random", "equal", "spare", "sparse")},
+        {"heads": (2, 3), "start": ("random", "equal", "spare")},
         seeds=40,
         quick=(1, {"heads": (2,), "T": (100,)}),
+    ),
+    "sparse heads": in_full_run(
+        HeadsJob, {"heads": (2,), "start": ("sparse",)}, seeds=20, quick=(1, {"T": (100,)})
     ),
     "long ends": on_gpu(
         EndJob,

@@ -71,7 +71,7 @@ def equal_heads_stop(heads: Table) -> Outcome:
     words="all overlaps above 0.99 in {trained:share} as trained, {sparse:share} with ℓ₁, "
     "{rotated:share} after the rotation; function within 0.05 in {learned:share}",
 )
-def heads_are_read_afterwards(heads: Table) -> Outcome:
+def heads_are_read_afterwards(heads: Table, sparse_heads: Table) -> Outcome:
     """The function is within 0.05 in 95 % of tasks. The overlaps of all heads with the true ones
     exceed 0.99 in at most half of the tasks as trained, in at least 80 % with ℓ₁, and in at least
     95 % after the rotation."""
@@ -79,7 +79,7 @@ def heads_are_read_afterwards(heads: Table) -> Outcome:
     learned = share(runs["dist"] <= 0.05)
     trained = share(runs["overlap"] > READABLE)
     rotated = share(runs["rotated"] > READABLE)
-    sparse = share(_runs(heads, "sparse")["overlap"] > READABLE)
+    sparse = share(_runs(sparse_heads, "sparse")["overlap"] > READABLE)
     return Outcome.judged(
         all_of(
             [

@@ -84,9 +84,10 @@ def _descended(task: Task, heads: Heads, eta: float, steps: int) -> tuple[Heads,
     V, A = heads
     measured = np.full(task.heads, np.nan)
     for step in range(steps):
-        values = product_singular_values(left_factor(A, task.mu), right_factor(V, task.mu))
-        new = np.isnan(measured) & (values[: task.heads] >= task.singular_values / 2)
-        measured[new] = step
+        if np.isnan(measured).any():
+            values = product_singular_values(left_factor(A, task.mu), right_factor(V, task.mu))
+            new = np.isnan(measured) & (values[: task.heads] >= task.singular_values / 2)
+            measured[new] = step
         gV, gA = expected_preconditioned_gradients(task, V, A)
         V, A = V - eta * gV, A - eta * gA
     return (V, A), measured

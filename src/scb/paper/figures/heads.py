@@ -18,7 +18,7 @@ READ = {
 """A label → the start of the runs, and the column with the overlap of the worst head."""
 
 
-def several_heads(heads: Table) -> Figure:
+def several_heads(heads: Table, sparse_heads: Table) -> Figure:
     """F33: measured against predicted steps; the loss of equal heads; overlaps with the truth."""
     figure, (left, middle, right) = panels(3, "F33  Several heads", height=3.6)
     random = pick(heads, start="random")
@@ -35,7 +35,7 @@ def several_heads(heads: Table) -> Figure:
         _shares(middle, losses, i, f"{start} starts")
     middle.set(xlabel="loss above that of the best single head", title="where training ends")
     for i, (label, (start, column)) in enumerate(READ.items()):
-        off = 1 - pick(heads, start=start, number=1)[column]
+        off = 1 - pick(sparse_heads if start == "sparse" else heads, start=start, number=1)[column]
         _shares(right, np.maximum(off, 1e-8), i, label)
     right.axvline(1 - READABLE, color="0.6", linewidth=0.8, linestyle=":")
     right.set(xscale="log", xlabel="1 − overlap of the worst head", title="which heads come out")
