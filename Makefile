@@ -2,17 +2,19 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: reproduce test quick docs test-gpu test-torch torture lint bench examples scoreboard scoreboard-data pictures venv lock release-check clean
+.PHONY: reproduce test pytest quick docs test-gpu test-torch torture lint bench examples scoreboard scoreboard-data pictures venv lock release-check clean
 
 reproduce: venv  ## the main job: train, measure, draw; the results land in results/
 	$(BIN)/scb reproduce --shipped docs/tables
 
 test: .venv/ready  ## what CI runs
-	$(MAKE) --no-print-directory -j 2 lint .venv/kernels .venv/examples  # pyright beside the compiler
-	$(BIN)/pytest -n 2
+	$(MAKE) --no-print-directory -j 2 lint pytest  # pyright takes one core, and as long as a tenth of the tests
+
+pytest: venv .venv/examples  ## all tests; each process has half of the files, and takes over from the other one at the end
+	$(BIN)/pytest -n 2 --dist worksteal
 
 quick: venv .venv/examples  ## the tests without the slow ones, which are named at the end
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 test-gpu: venv  ## the engine on an NVIDIA GPU against the processor's (needs CuPy: the extra cuda12 or cuda13)
 	$(BIN)/pytest tests/gpu_checks.py -s

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from defaults_sequences import FAMILIES, REAL, Drawn, drawn, panel
 from numba import njit
-from study import Case, Row, Section, group, main, rounded, table_of
+from study import Case, Row, Section, group, main, rounded, table_of, wilson
 
 KEPT = Path(__file__).with_suffix("")
-SEEDS = range(100, 103)
+SEEDS = range(2)
 OPTIONS = {
     f"{background}, {'context' if context else 'no context'}, {transition}": {
         "background": background,
@@ -217,13 +217,13 @@ MODELS: dict[str, Callable[[Drawn], Fitted]] = {
     "experts": experts,
     **{name: partial(lags, **options) for name, options in OPTIONS.items()},
     **{name: partial(counted, name) for name in ("n-gram", "context tree", "PPM")},
-    "MTD": partial(lags, background="labels", context=False),
     "counts": counts,
     "HMM": hidden,
     "logistic": logistic,
     "boosting": boosting,
 }
-BASELINES = ("n-gram", "context tree", "PPM", "MTD", "counts", "HMM", "logistic", "boosting")
+MTD = ("labels, no context, shared", "labels, no context, per_lag")
+BASELINES = (*MTD, "n-gram", "context tree", "PPM", "counts", "HMM", "logistic", "boosting")
 
 
 def predicted(case: Case) -> Row:
@@ -273,7 +273,7 @@ def table(rows: list[tuple[Case, Row]]) -> list[str]:
         cells = [f"{bits['before']:.4f}", f"{bits['default']:.4f}", " or ".join(chosen)]
         cells += [_behind(bits["default"] - bits[option], option), f"{bits['experts']:.4f}"]
         cells += [
-            f"{bits[baseline]:.4f} ({baseline})",
+            f"{bits[baseline]:.4f} ({'MTD' if baseline in MTD else baseline})",
             *(f"{bits[own] - bits[baseline]:+.4f}" for own in ("default", "experts")),
         ]
         lines.append([kind, str(len(by_model[kind, "default"])), *cells])
@@ -308,8 +308,9 @@ def panel_table(rows: list[tuple[Case, Row]]) -> list[str]:
             exact = str(sum(row["lags"] == row["right"] == row["planted"] for row in some))
             found = f"{right} of {sum(row['planted'] for row in some)}"
         others = sum(row["lags"] for row in some) - right
-        lines.append([memory, len(some), none, told, exact, found, others])
-    headings = "memory|panels|no lag|no lag, or told that sequences differ|exactly the planted lags|planted lags found|other lags"
+        lines.append([memory, len(some), f"{none} ({wilson(none, len(some))})", told, exact, found, others])
+    headings = "memory|panels|no lag (95 % interval)|no lag, or told that sequences differ|exactly the planted lags"
+    headings += "|planted lags found|other lags"
     return table_of(headings, lines)
 
 

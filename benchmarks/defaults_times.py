@@ -3,9 +3,8 @@
     git worktree add /tmp/before 22d5779
     python benchmarks/defaults_times.py --before /tmp/before/src
 
-Each fit runs in a process of its own, on one thread, of this version and of that one in turn; what counts is the least processor
-time of several. Results are kept in benchmarks/defaults/times.jsonl; what is there is not computed again. The table goes to
-docs/explanation/misspecified.md.
+Each kind of fit runs in a process of its own, on one thread; what counts is the least processor time of three. Results are kept in
+benchmarks/defaults/times.jsonl; what is there is not computed again. The table goes to docs/explanation/misspecified.md.
 """
 
 import json
@@ -26,15 +25,8 @@ from held_out_tasks import mixture
 from study import DOCS, Case, Row, complete, fill, read, table_of
 
 KEPT = Path(__file__).parent / "defaults" / "times.jsonl"
-THEN = {"context": True, "background": "labels"}
-# As they were before, and now by default
-OPTIONS: dict[str, dict[str, Any]] = {
-    "old": THEN,
-    "shared": THEN | {"transition": "shared"},
-    "per_lag": THEN | {"transition": "per_lag"},
-    "ngram": THEN | {"background": "ngram"},
-    "auto": {},
-}
+# The default of then, and of now
+OPTIONS: dict[str, dict[str, Any]] = {"then": {"context": True, "background": "labels"}, "auto": {}}
 MIXTURES = {"4": 50_000, "20": 60_000, "100": 100_000}  # symbols and tokens
 DATA = (
     *(f"mixture {N} {kind}" for N in ("4", "20") for kind in ("shared", "per_lag")),
@@ -77,34 +69,24 @@ def one_fit(name: str, options: str) -> None:
 
 
 def side_by_side(before: str, case: Case) -> Row:
-    """Fits of both versions in turn, twice: seconds, lags and log-likelihood of each."""
+    """Fits of both versions: seconds, lags and log-likelihood of each."""
     now = str(Path(__file__).parents[1] / "src")
-    best: Row = {}
-    for _ in range(2):
-        for options in OPTIONS:
-            for side, source in (("before", before), ("now", now)):
-                if side == "before" and options == "auto":
-                    continue
-                command = [sys.executable, __file__, "--one", case["data"], options]
-                done = subprocess.run(command, env=os.environ | {"PYTHONPATH": source}, capture_output=True, text=True, check=True)
-                seconds, *found = json.loads(done.stdout)
-                earlier = best.get(f"{side} {options}", [np.inf])[0]
-                best[f"{side} {options}"] = [min(seconds, earlier), *found]
-    return best
+    row: Row = {}
+    for name, source, options in (("before", before, "then"), ("now", now, "then"), ("now, auto", now, "auto")):
+        command = [sys.executable, __file__, "--one", case["data"], options]
+        done = subprocess.run(command, env=os.environ | {"PYTHONPATH": source}, capture_output=True, text=True, check=True)
+        row[name] = json.loads(done.stdout)
+    return row
 
 
 def table(rows: list[tuple[Case, Row]]) -> list[str]:
-    """Seconds of the default, before and now, and how many times as long each of the old options takes now."""
+    """Seconds of the default, before and now, and with the options of then now."""
     by_data = {case["data"]: row for case, row in rows}
     lines = []
     for name in (name for name in DATA if name in by_data):
-        row = by_data[name]
-        seconds = {key: value[0] for key, value in row.items()}
-        ratios = [f"{seconds[f'now {option}'] / seconds[f'before {option}']:.2f}" for option in OPTIONS if option != "auto"]
-        default = seconds["now auto"] / seconds["before old"]
-        lines.append([name, f"{seconds['before old']:.2f}", f"{seconds['now auto']:.2f}", f"{default:.2f}", *ratios])
-    headings = "data|default before, s|default now, s|times before|then's options|one matrix|a matrix for each lag|beside an n-gram"
-    return table_of(headings, lines)
+        before, now, auto = (by_data[name][side][0] for side in ("before", "now", "now, auto"))
+        lines.append([name, f"{before:.2f}", f"{auto:.2f}", f"{auto / before:.2f}", f"{now:.2f}", f"{now / before:.2f}"])
+    return table_of("data|before, s|now, s|times before|now with the options of then, s|times before", lines)
 
 
 def main() -> None:

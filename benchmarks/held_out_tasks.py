@@ -24,7 +24,7 @@ from study import DOCS, Case, Row, complete, fill, group, read, table_of, wilson
 KEPT = Path(__file__).with_suffix("")
 TRANSITIONS = ("shared", "per_lag")
 SIZES = ((4, 50_000), (20, 60_000), (100, 150_000), (200, 200_000))  # symbols and tokens
-NOISE = (2, 4, 20, 61, 100, 200, 500)  # symbols
+NOISE = (2, 4, 20, 100, 500)  # symbols
 
 # --------------------------------------------------------------------------------------------------------- the data
 
@@ -101,7 +101,7 @@ def noise(case: Case) -> Row:
     from scb import SparseContextualBigram
 
     weights = 1 / np.arange(1, case["N"] + 1) ** float(case["Zipf"])
-    x = np.random.default_rng([FRESH, case["seed"], case["N"]]).choice(case["N"], size=20_000, p=weights / weights.sum())
+    x = np.random.default_rng([FRESH, case["seed"], case["N"]]).choice(case["N"], size=5_000, p=weights / weights.sum())
     options = {} if case["context"] == "auto" else {"context": case["context"], "background": "labels"}
     model = SparseContextualBigram(10, transition=case["transition"], **options).fit(x)
     return {"lags": int(model.lags_["lag"].size), "converged": model.converged_}

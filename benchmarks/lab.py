@@ -32,7 +32,7 @@ from scb.provenance import machine
 KEPT = Path(__file__).with_suffix(".jsonl")
 PAGE = write_page()
 PAPER = "task.N=3&task.T=5000&run=batchSize:64;steps:400/600/0"
-PICTURE = "run=steps:400/1400/0;lam:0.0001;seed:6&run=recipe:sgd;steps:400/1400/0;seed:6"
+PICTURE = "scene=noise"
 
 
 def loading(page: Page) -> float:
@@ -156,11 +156,11 @@ def main() -> None:
         note("kalevala", kalevala(page))
         if asked.picture:
             page.goto("about:blank")
-            page.goto(f"{PAGE.as_uri()}#{PICTURE}&play=1")
+            page.goto(f"{PAGE.as_uri()}#{PICTURE}")
+            page.click("#end")
             page.wait_for_function("scbLab.finished", timeout=120_000)
             page.wait_for_timeout(500)
-            page.evaluate("document.querySelector('header nav').remove()")
-            page.screenshot(path=asked.picture, clip={"x": 0, "y": 0, "width": 1440, "height": 925}, full_page=True)
+            page.screenshot(path=asked.picture, clip={"x": 0, "y": 0, "width": 1440, "height": 800}, full_page=True)
         opened.close()
 
 

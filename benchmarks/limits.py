@@ -1,13 +1,16 @@
 """Is ``scb.recover`` at the limit of what samples can tell, and does it know where it is not? On tasks that no test has used.
 
-    python benchmarks/limits.py [positions missed coverage] [--jobs 2] [--seconds 200] [--out FOLDER]
+    python benchmarks/limits.py [positions missed coverage verdicts times] [--jobs 2] [--seconds 200] [--out FOLDER]
 
 Results are kept in benchmarks/limits/, a file for each part; what is there is not run again. Tables of docs/explanation/recovery.md
 come from there. Tasks are drawn by plain code that shares nothing with the library.
 
-``positions``: the least n on a ladder, in steps of 8 %, at which all positions are right; beside that of a test that knows P.
+``positions``: the least n on a ladder, in steps of 8 %, at which all positions are right; beside that of a test that knows P. And
+false positions at a fixed n.
 ``missed``: columns that lack a position, whether they are marked, and whether their intervals hold; at an n that misses some.
 ``coverage``: intervals of P by distance from 0, and squared errors over the Cramér–Rao bound.
+``verdicts``: what training says of itself where a small weight may be missed.
+``times``: the estimator with one matrix for all lags, or one for each.
 """
 
 from pathlib import Path
@@ -18,6 +21,7 @@ from study import Case, Row, Section, group, main, percent, rounded, so_many, ta
 
 KEPT = Path(__file__).with_suffix("")
 STEP = 1.08
+FIXED = 9  # rungs from where the ladder is entered to twice the samples
 EDGES = (2.0, 4.0, 6.0)  # how far entries of P lie from 0, in standard errors
 
 
@@ -26,7 +30,9 @@ EDGES = (2.0, 4.0, 6.0)  # how far entries of P lie from 0, in standard errors
 
 def draw_P(kind: str, N: int, rng: Any) -> Any:
     """(N, N): a transition matrix with distributions in columns."""
-    if kind == "permutation":
+    if kind == "flat":
+        P = rng.dirichlet(np.full(N, 3.0), N).T
+    elif kind == "permutation":
         P = np.full((N, N), 0.2 / N)
         P[rng.permutation(N), np.arange(N)] += 0.8
     elif kind == "near-permutation":
@@ -49,10 +55,12 @@ def draw_P(kind: str, N: int, rng: Any) -> Any:
 
 
 def draw_task(case: Case) -> Any:
-    """A task with two positions after each token, whose weights are Dirichlet(8)."""
+    """A task with two positions after each token, whose weights are Dirichlet(8); or of the library's own kind."""
     import scb
 
     N, T = case["N"], case["T"]
+    if case["kind"] == "strong":
+        return scb.Task.random(N, T, 2, seed=case["seed"])
     rng = np.random.default_rng([33, case["seed"], N, T])
     P = draw_P(case["kind"], N, rng)
     Q = np.zeros((T, N))
@@ -122,7 +130,7 @@ def with_P_known(task: Any, batch: Any) -> list[Any]:
 
 
 def positions(case: Case) -> Row:
-    """The rung of the ladder from which on each method is right, and false positions of all fits on the way."""
+    """The rung of the ladder from which on each method is right; and a fit at an n that is the same for all tasks."""
     import scb
 
     task = draw_task(case)
@@ -132,15 +140,13 @@ def positions(case: Case) -> Row:
     def known(rung: int) -> bool:
         return wrong(task, with_P_known(task, some(batch, size(rung)))) == (0, 0)
 
-    false = []
-
-    def ours(rung: int) -> bool:
-        missed, wrongly = wrong(task, scb.recover(some(batch, size(rung)), N=N).support)
-        false.append(wrongly > 0)
-        return missed == wrongly == 0
+    def fitted_at(rung: int) -> tuple[int, int]:
+        return wrong(task, scb.recover(some(batch, size(rung)), N=N).support)
 
     limit = first_right(known, case["start"], case["most"])
-    return {"known": limit, "ours": first_right(ours, limit, case["most"]), "fits": len(false), "false": sum(false)}
+    reached = first_right(lambda rung: fitted_at(rung) == (0, 0), limit, case["most"])
+    _, false = fitted_at(case["start"] + FIXED)
+    return {"known": limit, "ours": reached, "false": false}
 
 
 def size(rung: int) -> int:
@@ -190,8 +196,6 @@ def coverage(case: Case) -> Row:
     N, n = case["N"], case["n"]
     task = draw_task(case)
     fit = scb.recover(scb.sample(task, n, seed=case["seed"]), N=N)
-    if wrong(task, fit.support) != (0, 0):
-        return {"right": False}
     least = cramer_rao(task, n)
     ends = fit.intervals().V
     inside = (ends[..., 0] <= task.P) & (ends[..., 1] >= task.P)
@@ -202,7 +206,49 @@ def coverage(case: Case) -> Row:
     ratios = rounded(
         ratio_P=np.square(fit.V - task.P).sum() / least.P.sum(), ratio_Q=np.square(fit.A - task.Q)[on].sum() / least.Q.sum()
     )
-    return {"right": True, "near": counts} | ratios
+    return {"right": wrong(task, fit.support) == (0, 0), "marked": bool(fit.incomplete.any()), "near": counts} | ratios
+
+
+def verdicts(case: Case) -> Row:
+    """What a run says of itself, and how far from the truth it is; a third position has the ``weight``, if that is not 0."""
+    import warnings
+
+    import scb
+    from scb.training.verdict import TOLERANCE
+
+    N, T, seed = case["N"], case["T"], case["seed"]
+    rng = np.random.default_rng([34, seed, N])
+    Q = np.zeros((T, N))
+    for k in range(N):
+        *two, third = rng.choice(T, 3, replace=False)
+        Q[two, k] = (1 - case["weight"]) * rng.dirichlet([8.0, 8.0])
+        Q[third, k] = case["weight"]
+    task = scb.Task(scb.Task.random(N, T, 2, seed=seed).P, Q)
+    known = task.related(overlap=0.6, seed=seed).P if case["recipe"] == "transfer" else None
+    recipe = scb.recipes.tuned(task) if known is None else scb.recipes.transfer(task, known)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of runs that have failed
+        run = scb.train(task, recipe, seed=seed)
+    last = {name: float(run.history[name][-1]) for name in ("dist_V", "dist_A")}
+    right = max(last.values()) <= TOLERANCE
+    return {"said": str(run.verdict).split(":")[0], "right": right} | rounded(**last)
+
+
+def times(case: Case) -> Row:
+    """Seconds of one core that the estimator takes, with one matrix for all lags or one for each, on data of either kind."""
+    from time import process_time
+
+    from held_out_tasks import drawn, mixture
+
+    from scb import SparseContextualBigram
+
+    rng = np.random.default_rng(case["seed"])
+    x = drawn(*mixture(case["N"], (2, 5, 9), case["data"] == "per_lag", False, rng), case["n"], rng)
+    model = SparseContextualBigram(12, transition=case["transition"], context=True, background="labels")
+    model.fit(x[:2000])  # kernels are loaded
+    begin = process_time()
+    model.fit(x)
+    return rounded(seconds=process_time() - begin)
 
 
 # ------------------------------------------------------------------------------------------------------- the tables
@@ -213,13 +259,31 @@ def positions_table(rows: list[tuple[Case, Row]]) -> list[str]:
     lines = []
     for (kind, common, N), found in group(rows, "kind", "common", "N").items():
         known, ours = (np.quantile([size(row[name]) for row in found], 0.9) for name in ("known", "ours"))
-        fits, false = (sum(row[name] for row in found) for name in ("fits", "false"))
+        false = sum(row["false"] > 0 for row in found)
         where = "common" if common else "separate"
-        ratio = f"{ours / known:.2f}"
+        low, high = ratio_interval(found)
+        ratio = f"{ours / known:.2f} ({low:.2f} to {high:.2f})"
         lines.append(
-            [kind, where, N, len(found), f"{known:,.0f}", f"{ours:,.0f}", ratio, f"{so_many(false, fits)} ({wilson(false, fits)})"]
+            [
+                kind,
+                where,
+                N,
+                len(found),
+                f"{known:,.0f}",
+                f"{ours:,.0f}",
+                ratio,
+                f"{so_many(false, len(found))} ({wilson(false, len(found))})",
+            ]
         )
-    return table_of("P|positions|N|tasks|n, P known|n, `recover`|ratio|fits with a false position", lines)
+    return table_of("P|positions|N|tasks|n, P known|n, `recover`|ratio|a false position at the fixed n", lines)
+
+
+def ratio_interval(found: list[Row]) -> Any:
+    """(2,): the bootstrap's 95 % interval of the ratio of both n, over tasks."""
+    sizes = STEP ** np.array([[row["known"], row["ours"]] for row in found])
+    drawn = np.random.default_rng(0).integers(len(found), size=(2000, len(found)))
+    known, ours = np.quantile(sizes[drawn], 0.9, axis=1).T
+    return np.quantile(ours / known, (0.025, 0.975))
 
 
 def missed_table(rows: list[tuple[Case, Row]]) -> list[str]:
@@ -228,19 +292,18 @@ def missed_table(rows: list[tuple[Case, Row]]) -> list[str]:
     for (kind, N, n), found in group(rows, "kind", "N", "n").items():
         total = {name: sum(row[name] for row in found) for name in found[0]}
         good = total["marked"] + total["held"]
-        false = sum(row["false_marks"] > 0 for row in found)
+        marks, positions = (sum(row[name] > 0 for row in found) for name in ("false_marks", "false"))
         lines.append(
             [
                 *(kind, N, f"{n:,}", len(found), total["missed"], total["marked"]),
                 f"{percent(good / max(total['missed'], 1))} ({wilson(good, total['missed'])})",
                 f"{percent(total['complete_held'] / max(total['complete'], 1))}",
-                f"{so_many(false, len(found))} ({wilson(false, len(found))})",
+                f"{so_many(marks, len(found))} ({wilson(marks, len(found))})",
+                f"{so_many(positions, len(found))} ({wilson(positions, len(found))})",
             ]
         )
-    heads = (
-        "P|N|n|fits|columns that lack a position|marked|marked, or intervals hold|complete: intervals hold|fits with a false mark"
-    )
-    return table_of(heads, lines)
+    heads = "P|N|n|fits|columns that lack a position|marked|marked, or intervals hold|complete: intervals hold"
+    return table_of(f"{heads}|a false mark|a false position", lines)
 
 
 def coverage_table(rows: list[tuple[Case, Row]]) -> list[str]:
@@ -250,8 +313,10 @@ def coverage_table(rows: list[tuple[Case, Row]]) -> list[str]:
         right = [row for row in found if row["right"]]
         counts = np.sum([row["near"] for row in right], axis=0)
         cells = [f"{percent(i / m)} ({percent(s / m)}) of {m:,}" if m else "" for m, i, s in counts.tolist()]
-        lines.append([kind, N, f"{n:,}", so_many(len(right), len(found)), *cells])
-    return table_of("P|N|n|support right|below 2|2 to 4|4 to 6|above 6", lines)
+        marked = sum(row["marked"] for row in right)
+        false = f"{so_many(marked, len(right))} ({wilson(marked, len(right))})"
+        lines.append([kind, N, f"{n:,}", so_many(len(right), len(found)), *cells, false])
+    return table_of("P|N|n|support right|below 2|2 to 4|4 to 6|above 6|a false mark", lines)
 
 
 def bound_table(rows: list[tuple[Case, Row]]) -> list[str]:
@@ -268,12 +333,19 @@ def bound_table(rows: list[tuple[Case, Row]]) -> list[str]:
 
 # -------------------------------------------------------------------------------------------------------- the cases
 
+# Seeds from here on; a change of the method takes others
+FIRST = 20_000
+
 # Where the ladder is entered: samples of about which the test that knows P is right
 ENTRIES = {3: 500, 5: 700, 10: 1100, 20: 1800, 30: 2300, 50: 3000}
 FEW = (("dirichlet", 10, 1500), ("dirichlet", 20, 2500), ("dirichlet", 30, 3500), ("dirichlet", 50, 7500), ("block", 10, 1000))
-FEW += (("block", 20, 1700), ("block", 30, 2200), ("block", 50, 3000), ("permutation", 20, 800), ("permutation", 50, 1700))
+FEW += (("block", 20, 1700), ("block", 30, 2200), ("block", 50, 3000))
+FEW += (("permutation", 10, 350), ("permutation", 20, 800), ("permutation", 30, 1100), ("permutation", 50, 1700))
+FEW += (("flat", 10, 30_000), ("flat", 20, 60_000))  # enough samples to find them all: the marks are false
 COVERED = (("zipf", 5, 20_000), ("zipf", 10, 40_000), ("near-permutation", 5, 5000), ("near-permutation", 10, 5000))
-COVERED += tuple(("dirichlet", N, n) for N in (3, 5, 10) for n in (5000, 20_000))
+COVERED += (("near-permutation", 5, 20_000), ("near-permutation", 10, 40_000))
+COVERED += tuple((kind, N, n) for kind in ("dirichlet", "strong") for N in (3, 5, 10) for n in (5000, 20_000))
+FITS = {3: 600, 5: 250, 10: 80}  # so many that each distance from 0 has a few hundred entries
 
 
 def rung(n: float) -> int:
@@ -284,8 +356,8 @@ def rung(n: float) -> int:
 SECTIONS = {
     "positions": Section(
         [
-            {"kind": kind, "common": common, "N": N, "T": 200, "start": rung(n), "most": rung(n) + 15, "seed": seed}
-            for seed in range(40)
+            {"kind": kind, "common": common, "N": N, "T": 200, "start": rung(n), "most": rung(n) + 22, "seed": seed}
+            for seed in range(FIRST, FIRST + 40)
             for N, n in reversed(ENTRIES.items())
             for kind in ("block", "permutation")
             for common in (False, True)
@@ -294,14 +366,38 @@ SECTIONS = {
         {"limit": positions_table},
     ),
     "missed": Section(
-        [{"kind": kind, "N": N, "n": n, "T": 200, "seed": 1000 + seed} for seed in range(60) for kind, N, n in FEW],
+        [
+            {"kind": kind, "N": N, "n": n, "T": 200, "seed": seed}
+            for seed in range(FIRST + 1000, FIRST + 1050)
+            for kind, N, n in FEW
+        ],
         missed,
         {"missed": missed_table},
     ),
     "coverage": Section(
-        [{"kind": kind, "N": N, "n": n, "T": 50, "seed": 2000 + seed} for seed in range(100) for kind, N, n in COVERED],
+        [{"kind": kind, "N": N, "n": n, "T": 50, "seed": FIRST + 2000 + seed} for kind, N, n in COVERED for seed in range(FITS[N])],
         coverage,
         {"coverage": coverage_table, "squared errors": bound_table},
+    ),
+    "verdicts": Section(
+        [
+            {"recipe": recipe, "N": N, "T": 300, "weight": weight, "seed": seed}
+            for seed in range(FIRST + 3000, FIRST + 3020)
+            for recipe in ("tuned", "transfer")
+            for N in (3, 5, 10)
+            for weight in (0.0, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1)
+        ],
+        verdicts,
+    ),
+    "times": Section(
+        [
+            {"N": N, "n": n, "data": data, "transition": transition, "seed": FIRST + 4000 + seed}
+            for N, n in ((20, 100_000), (100, 150_000))
+            for seed in range(5)
+            for data in ("shared", "per_lag")
+            for transition in ("shared", "per_lag")
+        ],
+        times,
     ),
 }
 

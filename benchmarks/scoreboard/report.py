@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,9 +72,9 @@ TEXTS = [
 ]
 
 
-def kept(dataset: str, rows: Path = HERE / "rows") -> Kept:
+def kept(dataset: str) -> Kept:
     """The rows of a data set."""
-    return read(rows / f"{dataset}.jsonl")
+    return read(HERE / "rows" / f"{dataset}.jsonl")
 
 
 def by_estimator(group: Group, value: Callable[[dict, dict], Any]) -> dict[str, dict[str, Any]]:
@@ -195,7 +194,7 @@ def tally() -> list[str]:
         loses = len(found) - wins - undecided
         parts.append(
             f"of {len(found)} problems {kind}, it wins {wins}, loses {loses} "
-            f"and {undecided} cannot be decided"
+            f"and leaves {undecided} undecided"
         )
     return [f"With its defaults, scb comes out like this: {'; '.join(parts)}."]
 

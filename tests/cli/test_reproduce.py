@@ -13,6 +13,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import scb
+from scb.cli import main
 from scb.jobs.table_file import read_table
 from scb.paper.registry import FIGURES, claims_for, drawable
 from scb.paper.registry import tables as experiments
@@ -122,11 +123,13 @@ def test_interrupts_leave_nothing_broken_and_processes_do_not_matter(results, tm
         (("--jobs", "9" * 40), "it must be at most 4,096"),
     ],
 )
-def test_bad_options_are_one_line(tmp_path, options, message):
-    answer = subprocess.run([SCB, "reproduce", "--out", str(tmp_path), *options], capture_output=True, text=True)
-    assert answer.returncode == 2
-    assert message in answer.stderr
-    assert len(answer.stderr.splitlines()) == 1
+def test_bad_options_are_one_line(tmp_path, capsys, options, message):
+    with pytest.raises(SystemExit) as ended:
+        main(["reproduce", "--out", str(tmp_path), *options])
+    told = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert message in told
+    assert len(told.splitlines()) == 1
 
 
 PLANTED = '''

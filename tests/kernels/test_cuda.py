@@ -15,12 +15,13 @@ from scb.kernels.cuda.layout import FIXED, Layout, device_sampler
 from scb.kernels.cuda.step import DeviceSteps
 from scb.kernels.random import token_sampler
 from scb.kernels.step.batch import TaskSampler
-from scb.training.cuda import Cuda
+from scb.training.cuda import Cuda, FreshOnGpu
 from scb.training.engine import Composed, Fused
 from scb.training.roundings import noise_of
 from scb.training.schedules import MeasuredNoise
 from scb.training.sources.sampled import Fresh
 from scb.training.stages import Stage
+from scb.training.verdict import HeldOut
 from truth import twins
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler: the source of the CUDA kernels is NOT exercised")
@@ -216,6 +217,9 @@ def test_a_whole_run_is_the_processors(monkeypatch, large):
     )
     seen = []
     runs = {}
+    places = []
+    judged = HeldOut.__call__
+    monkeypatch.setattr(HeldOut, "__call__", lambda *given: places.append(type(given[4])) or judged(*given))
     for device in ("cpu", "cuda"):
         runs[device] = scb.train(
             task, recipe, seed=2, device=device, callbacks=[lambda run: seen.append(np.asarray(run.parameters).copy())]
@@ -230,6 +234,7 @@ def test_a_whole_run_is_the_processors(monkeypatch, large):
     for one, other in zip(seen[:half], seen[half:], strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5)
     assert type(cuda.parameters) is np.ndarray
+    assert places == [Fresh, FreshOnGpu]  # held-out samples are drawn there, too
     assert cpu.step < 110
 
 

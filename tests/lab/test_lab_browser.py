@@ -337,7 +337,7 @@ def test_one_reads_on_hover_what_a_thing_is(open_page):
     assert "population process" in said["plane"]
     assert all("At step" in said[name] and "blue: " in said[name] for name in ("dist_A", "delta_V", "loss"))
     page.locator("label[for=run-lam]").hover()
-    assert "proximal step" in page.locator("#tip").inner_text()
+    assert "proximal) step" in page.locator("#tip").inner_text()
     silent = """() => [...document.querySelectorAll("[data-help]")].filter((node) => {
       const tip = document.getElementById("tip");
       tip.hidden = true;
@@ -373,6 +373,7 @@ def test_one_can_go_back_and_forth(open_page):
     page.wait_for_function("document.getElementById('status').textContent.startsWith('Finished')")
     assert page.evaluate(pictures) == end
     assert page.locator("#play").inner_text() == "↻ Replay"
+    assert page.locator("#said").inner_text().startswith("Finished: ")  # said once to those who listen
 
 
 def test_a_slider_answers_while_it_is_dragged_and_keeps_the_focus(open_page):

@@ -28,7 +28,9 @@ def test_the_five_lines_on_the_page_of_commands_print_the_run_below_them():
     assert printed(code) in blocks(page, "text")
 
 
-@pytest.mark.parametrize("name", ["read-the-summary", "read-your-data", "explain", "weights-and-groups", "explain-a-model"])
+@pytest.mark.parametrize(
+    "name", ["read-the-summary", "read-your-data", "explain", "weights-and-groups", "explain-a-model", "covariates"]
+)
 def test_the_example_of_a_page_prints_what_is_shown(name):
     page = DOCS / "howto" / f"{name}.md"
     (code,) = blocks(page, "python")

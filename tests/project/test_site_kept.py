@@ -72,9 +72,9 @@ def test_the_page_of_the_examples_says_in_words_what_they_found(name):
 
 
 def test_what_the_page_of_the_gpu_says_in_words():
-    """It pays from 8·10⁴ tokens per step on; twelve times PyTorch at N = 20 alone; JAX is behind PyTorch from N = 100 on."""
+    """It pays from 6·10⁴ tokens per step on; twelve times PyTorch at N = 20 alone; JAX is behind PyTorch from N = 100 on."""
     for row in pages.rows("gpu/steps.jsonl", "crossover"):
-        assert row["B"] * row["T"] >= 8e4
+        assert row["B"] * row["T"] >= 6e4
         assert row["cuda"] < row["cpu"]
     rates: dict[int, dict[str, float]] = {}
     for row in pages.rows("gpu/steps.jsonl", "rival"):

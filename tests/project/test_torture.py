@@ -1,6 +1,8 @@
 """The attacks of tests/torture, bounded in time; ``make torture`` runs them long."""
 
+import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -239,11 +241,24 @@ def test_an_infinite_criterion_is_noticed(monkeypatch):
     assert short.through_api([list("abab")] * 3, given).startswith("NOT FINITE")
 
 
-@pytest.mark.slow
-def test_kernels_stay_inside_their_arrays(tmp_path):
-    """Every kernel on small arrays, with Numba's bounds checking on, in a process of its own and without its cache.
+def bounds_cache():
+    """A folder of the environment for kernels that check their bounds, named by their sources; others are removed."""
+    digest = hashlib.sha256()
+    for path in sorted((Path(scb.__file__).parent / "kernels").rglob("*.py")):
+        digest.update(path.read_bytes())
+    folder = Path(sys.prefix) / "scb-bounds" / digest.hexdigest()[:16]
+    for other in folder.parent.glob("*"):
+        if other != folder:
+            shutil.rmtree(other)
+    return folder
 
-    That each has been run, and that an index outside is seen, is said at the end.
+
+@pytest.mark.slow
+def test_kernels_stay_inside_their_arrays():
+    """Every kernel on small arrays, with Numba's bounds checking on, in a process of its own and with a cache of its own.
+
+    The cache is kept in the environment for as long as no kernel is edited. That each has been run, and that an index outside is
+    seen, is said at the end.
     """
     code = (
         "import scb\n"
@@ -276,8 +291,8 @@ def test_kernels_stay_inside_their_arrays(tmp_path):
     environment = os.environ | {
         "NUMBA_BOUNDSCHECK": "1",
         "NUMBA_NUM_THREADS": "1",
-        "NUMBA_OPT": "0",
-        "NUMBA_CACHE_DIR": str(tmp_path),
+        "NUMBA_OPT": "1",  # without any, Numba keeps nothing
+        "NUMBA_CACHE_DIR": str(bounds_cache()),
     }
     result = subprocess.run([sys.executable, "-c", code, *TWINS], capture_output=True, text=True, env=environment, cwd=HERE.parent)
     assert result.stdout.startswith("." * len(TWINS)), result.stdout[-2000:]

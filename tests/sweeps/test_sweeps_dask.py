@@ -196,21 +196,31 @@ def test_a_scheduler_that_goes_away_or_is_not_there(file, tmp_path):
     assert keys(out) == kept
 
 
-@pytest.mark.parametrize(
-    ("address", "message"),
-    [
-        ("banana", "it must look like tcp://10.0.0.1:8786 (missing port number in address 'banana')"),
-        ("nonsense://x:1", "it must look like tcp://10.0.0.1:8786 (unknown address scheme 'nonsense'"),
-        ("tls://127.0.0.1:1", "TLS needs the certificates that DASK_DISTRIBUTED__COMM__TLS__CA_FILE, "),
-    ],
-)
-def test_what_is_no_address_is_one_line(file, tmp_path, address, message):
+NO_ADDRESSES = {
+    "banana": "it must look like tcp://10.0.0.1:8786 (missing port number in address 'banana')",
+    "nonsense://x:1": "it must look like tcp://10.0.0.1:8786 (unknown address scheme 'nonsense'",
+    "tls://127.0.0.1:1": "TLS needs the certificates that DASK_DISTRIBUTED__COMM__TLS__CA_FILE, ",
+}
+ONE_BY_ONE = """
+import json, sys
+from scb.cli import main
+for line in json.loads(sys.argv[1]):
+    try:
+        main(line)
+    except SystemExit as ended:
+        assert ended.code == 2
+"""
+
+
+def test_what_is_no_address_is_one_line(file, tmp_path):
     """Before it is connected to: a client that cannot be made says more when it is collected."""
-    paper = (SCB, "reproduce", "--quick", "--only", "F11", "--out", tmp_path)
-    for command in (arguments(file, tmp_path), paper):
-        answer = finish(*command, "--scheduler", address, status=2)
-        assert answer.stderr.startswith(f"scb: scheduler = '{address}': {message}")
-        assert answer.stderr.count("\n") == 1
+    commands = [["sweep", str(file)], ["reproduce", "--quick", "--only", "F11"]]
+    lines = [[*words, "--out", str(tmp_path), "--scheduler", address] for address in NO_ADDRESSES for words in commands]
+    answer = finish(sys.executable, "-c", ONE_BY_ONE, json.dumps(lines))
+    told = answer.stderr.splitlines()
+    assert len(told) == len(lines) == 6
+    for line, (*_, address) in zip(told, lines, strict=True):
+        assert line.startswith(f"scb: scheduler = '{address}': {NO_ADDRESSES[address]}")
 
 
 def certificate(folder, name):
@@ -293,7 +303,7 @@ def test_a_worker_with_another_scb_is_refused():
 
 def test_the_paper_is_reproduced_on_a_scheduler_too(tmp_path):
     """The same tables to the last bit as in local processes; a second call runs nothing."""
-    command = [SCB, "reproduce", "--quick", "--seeds", "1", "--only", "F2,F8,F11"]
+    command = [SCB, "reproduce", "--quick", "--seeds", "1", "--only", "F9"]
     finish(*command, "--out", tmp_path / "here", "--jobs", "1")
     with cluster(tmp_path, 1, 1) as (address, _, _):
         there = (*command, "--out", tmp_path / "there", "--scheduler", address)

@@ -40,7 +40,7 @@ def test_the_printed_constant_is_enough(name, measured):
 
 
 def test_the_page_has_the_constants_that_are_needed_and_in_use(measured):
-    page = (Path(__file__).parents[2] / "docs" / "paper" / "errata.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "paper" / "constants.md").read_text()
     rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| `")]
     in_use = {name: f"{bound.constant:g}" for name, bound in BOUNDS.items()}
     assert {row[0].strip("`"): row[-1] for row in rows} == in_use

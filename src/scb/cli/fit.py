@@ -37,6 +37,7 @@ def fit(
     header: bool | None = None,
     gap: str | None = None,
     bins: int | None = None,
+    covariates: Annotated[str, tyro.conf.arg(metavar="COLUMN,COLUMN,…")] = "",
     max_lag: int = 20,
     transition: Literal["auto", "shared", "per_lag"] | int = "auto",
     context: bool = True,
@@ -97,6 +98,8 @@ def fit(
         gap: Longest pause in the column ORDER within a sequence, a number or a time such as 30min;
             after a longer one a new sequence begins.
         bins: Number of bins for symbols that are numbers, cut at quantiles.
+        covariates: Columns of a table that are known when a symbol is predicted, such as an hour or
+            a season; those that matter become sources beside the lags.
         max_lag: Longest lag that may matter.
         transition: 'shared' is one matrix for all lags, 'per_lag' one for each, and a number so
             many, which the lags share; 'auto' leaves it to held-out blocks of the data.
@@ -132,7 +135,9 @@ def fit(
         background=background,
     )
     _, *reading = signature(read_sequences).parameters
-    source = read_sequences(file, **{name: given[name] for name in reading})
+    options = {name: given[name] for name in reading}
+    options["covariates"] = [name for name in covariates.split(",") if name]
+    source = read_sequences(file, **options)
     with opened(out, "writing a fit", lock=lock, overwrite=overwrite, inputs=(file,)) as folder:
         folder.claim(MODEL, SUMMARY, LAGS, *PICTURES, REPORT)
         _print_reading(terminal(stderr=True), source)

@@ -6,8 +6,8 @@ code for both, and its result the same but for the rounding of sums.
 """
 
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any
@@ -92,6 +92,8 @@ class Data:
     independent: bool
     own_background: bool = False  # whether samples have backgrounds of their own
     tokens: float = np.nan  # how many tokens there are in sequences, where they were counted
+    # Position → (N,), how often each token occurs there, for positions that are not ``mu``'s
+    other_mu: Mapping[int, Array] = field(default_factory=dict)
 
     @classmethod
     def from_partitions(
@@ -151,6 +153,15 @@ class Data:
     def label_distribution(self) -> Array:
         """(N,): how often each token is the label."""
         return self.by_label.sum(axis=0) / self.n
+
+    @property
+    def labels(self) -> int:
+        """How many tokens occur as labels."""
+        return int(np.count_nonzero(self.label_distribution))
+
+    def mu_at(self, t: int) -> Array:
+        """(N,): how often each token occurs at position t."""
+        return self.other_mu.get(t, self.mu)
 
     @property
     def counts(self) -> Array:
@@ -262,7 +273,7 @@ class Data:
         other = Data.from_partitions(
             self.executor, partitions, self.shape, self.mu, independent=self.independent
         )
-        return replace(other, own_background=self.own_background)
+        return replace(other, own_background=self.own_background, other_mu=self.other_mu)
 
 
 # ----------------------------------------------------------------------------- where data come from

@@ -108,7 +108,8 @@ class _Climb:
         self.dense = start.P.size * (start.P.shape[1] + start.q.size) ** 2 <= tuning.dense
         em_steps = tuning.em_steps_with_gauge if len(start.owners or ()) > 1 else tuning.em_steps
         near = near or self.gap <= tuning.near
-        if not near:
+        # In several places a Newton step takes no more round trips than an EM step.
+        if not near and not rows.divided:
             em_steps = max(em_steps, tuning.em_steps_by_N * start.N**2)
         # The number of steps after which Newton steps are tried
         self.newton_from = 0 if near and self.dense else em_steps

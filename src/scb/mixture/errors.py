@@ -55,7 +55,8 @@ def smooth_information(rows: Rows, at: Mixture, held: Flags | None = None) -> In
     q = _weights_beside_positions(at)
     held = np.zeros(at.P.shape, bool) if held is None else held
     counts = label_counts(rows, at)
-    smooth = np.where(held, at.P, (at.P * counts + 0.5) / (counts + 0.5 * at.N))
+    free = np.count_nonzero(~held.all(axis=1))  # labels
+    smooth = np.where(held, at.P, (at.P * counts + 0.5) / (counts + 0.5 * free))
     PP, Pq, qq = rows.total(RowTable.information, replace(at, P=smooth, q=q))
     free_P = (np.einsum("omm->om", PP) > 0) & ~held
     free_q = (q > 0) & (np.einsum("kjj->kj", qq) > 0)

@@ -160,13 +160,14 @@ class PendingEvidence:
         search = self.search
         k, j = slot
         t = int(search.support[k][j - 1])
-        labels = search.mixture.N - 1
+        labels = int(np.count_nonzero(search.mixture.background)) - 1
+        matrix = labels * (int(np.count_nonzero(search.data.mu_at(t))) - 1)
         weight = int(len(search.support[k]) > 1 or search.mixture.q[k, 0] > 0)
         if search.mixture.owners is None:
-            return weight + (labels**2 if len(search.all_slots()) == 1 else 0)
+            return weight + (matrix if len(search.all_slots()) == 1 else 0)
         if is_current(search.data, t):
             return weight + labels
-        return weight + (labels**2 if len(search.users(t)) == 1 else 0)
+        return weight + (matrix if len(search.users(t)) == 1 else 0)
 
 
 def influence_gradient(search: Selection, slot: Slot) -> tuple[float, Array, Array]:
@@ -174,9 +175,9 @@ def influence_gradient(search: Selection, slot: Slot) -> tuple[float, Array, Arr
     symbol where that is the state.
     """
     mixture = search.mixture
-    mu = search.data.mu
     k, j = slot
     t = int(search.support[k][j - 1])
+    mu = search.data.mu_at(t)
     d_P = np.zeros(mixture.P.shape)
     d_q = np.zeros(mixture.q.shape)
     if not search.data.independent and is_current(search.data, t):

@@ -191,7 +191,8 @@ def _finish(search: Selection, data: Data, settled: bool, shrink: float | None) 
         # Where a lag is not there, the background gets its weight, which has changed.
         rows, fit = _fit_to_all(search, data, held)
     mixture = search.mixture
-    P_errors, q_errors = standard_errors(rows, mixture, held)
+    never = data.label_distribution == 0
+    P_errors, q_errors = standard_errors(rows, mixture, held | never[:, None])
     evidence = PendingEvidence(search, rows, fit.loglik)
     smaller = None
     if shrink is not None:
@@ -202,7 +203,7 @@ def _finish(search: Selection, data: Data, settled: bool, shrink: float | None) 
         evidence = replace(evidence, loglik=point.loglik, shrinkage=shrinkage)
     counts = label_counts(rows, mixture)
     sizes = np.array([s.size for s in search.support])
-    distributions = (counts > 0).sum() + (sizes == 0).any()
+    distributions = (counts > 0).sum() + (sizes[data.counts > 0] == 0).any()
     weights = ((mixture.q > 0).sum(axis=1) - 1).sum()
     return Estimate(
         P=mixture.P,
@@ -218,7 +219,7 @@ def _finish(search: Selection, data: Data, settled: bool, shrink: float | None) 
         loglik=fit.loglik,
         gap=fit.gap,
         path=fit.path,
-        parameters=int((mixture.N - 1) * distributions + weights - held.sum()),
+        parameters=int((data.labels - 1) * distributions + weights - held[~never].sum()),
         settled=settled,
         evidence=evidence,
         background_limit=_limit(rows, mixture, crossed),
@@ -246,7 +247,6 @@ def _fit_to_the_end(search: Selection) -> tuple[Rows, Fit, Array, CrossFit | Non
     position.
     """
     search.put_in_order()
-    beside = search.mixture
     own = np.full(search.data.K, search.data.own_background)
     rows, fit = search.final_fit(own)
     empty = search.empty_slots(TUNING.empty_at_end)
@@ -255,11 +255,9 @@ def _fit_to_the_end(search: Selection) -> tuple[Rows, Fit, Array, CrossFit | Non
         rows, fit = search.final_fit(own)
     if own.any():
         return rows, fit, np.full(search.data.K, np.nan), None
-    # Where a search ends, the background stands beside the positions in every state.
-    if empty or not beside.q[:, 0].all():
-        beside = replace(fit.mixture, q=_with_background(fit.mixture.q))
     crossed = CrossFit.from_search(search) if has_few_samples(search) else None
-    ratios = background_ratios(rows, fit, beside) if crossed is None else crossed.ratios()
+    shares = search.data.counts / search.data.n
+    ratios = crossed.ratios() if crossed else background_ratios(rows, fit, shares)
     least = incomplete_from(len(ratios))
     if (ratios >= least).any():
         rows, fit = search.final_fit(ratios >= least)
@@ -284,41 +282,45 @@ def _fit_to_all(search: Selection, data: Data, held: Flags) -> tuple[Rows, Fit]:
     return rows, fit
 
 
-def _with_background(q: Array) -> Array:
-    """(K, s): weights with a trace of background in states that have none."""
-    trace = np.where(q[:, :1] == 0, TUNING.empty, 0.0)
-    return (1 - trace) * q + trace * np.eye(1, q.shape[1])
-
-
-def background_ratios(rows: Rows, fit: Fit, beside: Mixture) -> Array:
+def background_ratios(rows: Rows, fit: Fit, shares: Array) -> Array:
     """(K,): twice the log-likelihood ratio of the background beside the positions of each state;
-    NaN where there are none.
+    NaN where there are none. ``shares`` (K,) are the parts of the samples that states have.
 
-    A position that was not found leaves its weight to the background. From ``beside``, which has
-    the background in all states, everything is fitted again. The gain on the fit without any
-    background is no less than what one state gains. Where it is much, the background is taken out
-    of each state: with P fixed first, which overstates the ratio, and with P fitted again where
-    that one is large; not so with many states, for which that would take too long.
+    A position that was not found leaves its weight to the background. Backgrounds in all states
+    together would say little: where no entry of P is near 0, a sharper P takes them all back. So
+    the state stands against the others, which are taken to be complete. Those that reach the level
+    of ``incomplete_from`` keep their background, which makes P sharper, and the rest is asked
+    again, until no state is new.
+
+    With P fixed the ratio is too small, by about the share of the samples. Where it may reach half
+    of the level, P is fitted again.
     """
     there = np.any(fit.mixture.q[:, 1:] > 0, axis=1)
-    fitted = partial(maximise, rows, tolerance=TUNING.close / 10)
-    with_all = fitted(beside)
-    gain = max(0.0, 2 * (with_all.loglik - fit.loglik))
-    ratios = np.where(there, gain, np.nan)
-    if gain <= TUNING.close or not there.any():
-        return ratios
-    q = with_all.mixture.q.copy()
-    q[there, 0] = 0.0
-    q[there] /= q[there].sum(axis=1, keepdims=True)
-    lifted = with_all.mixture.lifted()  # no label is impossible without the background
-    without = fit_weights(rows, replace(lifted, q=q), tolerance=TUNING.close / 10, asked=there)
-    fixed_P = 2 * (rows.total(RowTable.logliks, lifted) - without.logliks)
-    ratios = np.minimum(ratios, np.maximum(fixed_P, 0.0))
-    if len(there) > TUNING.many_symbols:
-        return ratios
-    for k in np.flatnonzero(ratios >= incomplete_from(len(ratios))).tolist():
-        q = with_all.mixture.q.copy()
-        q[k] = without.q[k]
-        one_less = fitted(replace(lifted, q=q))
-        ratios[k] = min(gain, max(0.0, 2 * (with_all.loglik - one_less.loglik)))
+    level = incomplete_from(len(there))
+    ratios = np.where(there, 0.0, np.nan)
+    asked = there.copy()
+    while asked.any():
+        q = np.where(asked[:, None], _with_background(fit.mixture.q), fit.mixture.q)
+        beside = fit_weights(rows, replace(fit.mixture, q=q), tolerance=TUNING.close / 10)
+        gains = 2 * (beside.logliks - rows.total(RowTable.logliks, fit.mixture))
+        ratios[asked] = (np.maximum(gains, 0.0) / np.maximum(1 - shares, TUNING.empty))[asked]
+        for k in np.flatnonzero(asked & (ratios >= level / 2)).tolist():
+            one = _fit_beside(rows, fit, beside.q, np.arange(len(there)) == k)
+            ratios[k] = max(0.0, 2 * (one.loglik - fit.loglik))
+        new = asked & (ratios >= level)
+        if not new.any():
+            break
+        fit = _fit_beside(rows, fit, beside.q, new)
+        asked &= ~new
     return ratios
+
+
+def _with_background(q: Array) -> Array:
+    """(K, s): weights of which the background has a part that can grow."""
+    return (1 - TUNING.background_left) * q + TUNING.background_left * np.eye(1, q.shape[1])
+
+
+def _fit_beside(rows: Rows, fit: Fit, q: Array, states: Flags) -> Fit:
+    """Maximum likelihood from a fit, in which some states (K,) have other weights (K, s)."""
+    start = replace(fit.mixture, q=np.where(states[:, None], q, fit.mixture.q))
+    return maximise(rows, start.lifted(), tolerance=TUNING.close / 10)

@@ -27,8 +27,8 @@ def matrix_costs(data: Data, states: list[int], prices: Array) -> Array:
 
 
 def _choice(data: Data) -> float:
-    """What the choice of a position costs."""
-    return 2 * np.log(data.K * data.T)
+    """What the choice of a position after one of the states that occur costs."""
+    return 2 * np.log(np.count_nonzero(data.counts) * data.T)
 
 
 class Prices:

@@ -52,6 +52,8 @@ class Partition:
     background: Background | None = None
     # (n,), how often each sample counts; None where all count once
     weight: Array | None = None
+    # (n, covariates), codes of what is known beside the tokens, −1 where it is missing
+    beside: Ints | None = None
 
     @classmethod
     def from_blocks(cls, walked: list[Block], blocks: Iterable[Block] | None = None) -> "Partition":
@@ -122,9 +124,7 @@ class Partition:
                 done += chunk.n
 
     def head(self) -> Block:
-        """The first samples, up to ``start_tokens`` tokens, on one array; that of the block if
-        there is only one.
-        """
+        """The first samples, up to ``start_tokens`` tokens, on one array."""
         blocks: list[Block] = []
         ends = [0]
         for block in self.blocks:
@@ -156,7 +156,9 @@ class Partition:
         blocks = [block.some(np.flatnonzero(chosen[at])) for at, block in self.chunks()]
         background = self.background and self.background.some(np.flatnonzero(chosen))
         weight = None if self.weight is None else self.weight[chosen]
-        return replace(Partition.from_blocks(blocks), background=background, weight=weight)
+        beside = None if self.beside is None else self.beside[chosen]
+        some = Partition.from_blocks(blocks)
+        return replace(some, background=background, weight=weight, beside=beside)
 
     # ------------------------------------------------------------------------------------- counting
 

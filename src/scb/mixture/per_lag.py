@@ -217,8 +217,9 @@ def _full_prices(data: Data, k: int) -> Array:
     which saves time: a position that serves many states is found over all of them.
     """
     n = np.maximum(data.present[k], 2)
-    columns = np.sort(np.log(1 + n[:, None] * data.mu), axis=1)[:, :-1]
-    return (data.N - 1) / 2 * columns.sum(axis=1)
+    mu = np.array([data.mu_at(t) for t in range(data.T)])
+    columns = np.sort(np.log(1 + n[:, None] * mu), axis=1)[:, :-1]
+    return (data.labels - 1) / 2 * columns.sum(axis=1)
 
 
 # ------------------------------------------------------------------------------- the current symbol

@@ -30,7 +30,9 @@ class ColumnCounts:
     """
 
     def __init__(self, counts: Array, base: Array) -> None:
-        self.N, self.C = counts.shape
+        self.C = counts.shape[1]
+        # Labels that occur
+        self.N = max(1, np.count_nonzero(base if base.ndim == 1 else base.max(axis=1)))
         self.column, label = np.nonzero(TUNING.least_count < counts.T)
         self.counts = counts[label, self.column]
         self.base = base[label] if base.ndim == 1 else base[label, self.column]

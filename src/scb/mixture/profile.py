@@ -1,12 +1,13 @@
-"""Intervals from the profile of the likelihood, for entries of P and weights near 0.
+"""Intervals from the profile of the likelihood, for entries of P and weights near 0 or 1.
 
 There the likelihood is far from a parabola: an entry that a handful of labels speak of has an
 interval like that of a count. An entry is moved away from its estimate, the others follow as the
 Fisher information says is best, and the log-likelihood itself, not its parabola, says where to
 stop. All entries are moved side by side, so that a pass over the rows serves them all.
 
-Upwards, an entry of P is judged with half a label more, as by Jeffreys' prior: an entry without a
-label would else have its upper end at 1.9 labels, which misses the truth too often.
+Upwards, an entry of P is judged with a third of a label more, and downwards its complement: an
+entry without a label would else have its upper end at 1.9 labels, which misses the truth too often.
+A third makes the median of a count right; Jeffreys' half label covers more than it should.
 """
 
 from dataclasses import dataclass, replace
@@ -34,7 +35,7 @@ class Profile:
 
     def around_P(self, reach: float) -> tuple[Array, Array]:
         """How far intervals of the entries of P reach below and above them, (N, C) each:
-        ``reach`` standard errors, or as far as the profile says for entries near 0.
+        ``reach`` standard errors, or as far as the profile says for entries near 0 or 1.
         """
         return self._around(0, np.full(self.at.P.shape, reach))
 
@@ -49,7 +50,8 @@ class Profile:
         errors = self.errors[part]
         below = reach * errors
         above = reach * errors
-        near = np.argwhere((errors > 0) & (values < TUNING.profile_near * errors))
+        room = np.minimum(values, 1 - values)
+        near = np.argwhere((errors > 0) & (room < TUNING.profile_near * errors))
         effort = len(near) * self.size * self.at.q.shape[1]
         if len(near) == 0 or effort > TUNING.profile_effort:
             return below, above
@@ -76,11 +78,10 @@ class _Paths:
         where = tuple(entries.T)
         self.values = (profile.at.P, profile.at.q)[part][where]
         self.errors = profile.errors[part][where]
-        # (r,), by how much half a label would move an entry of P
-        self.half_label = np.zeros(len(entries))
-        if part == 0:
-            counts = label_counts(profile.rows, profile.at)
-            self.half_label = 0.5 / np.maximum(counts[entries[:, 1]], 1.0)
+        # Labels that are added to what grows, and (r,) by how much they would move an entry at 0
+        self.labels = 0.0 if part else 1 / 3
+        counts = np.ones(1) if part else label_counts(profile.rows, profile.at)[entries[:, 1]]
+        self.shift = self.labels / np.maximum(counts, 1.0)
 
     def _direction(self, inverse: Inverse, entry: tuple[int, ...]) -> tuple[Array, Array]:
         """How P and q move with an entry: the column of the inverse, scaled to 1 there."""
@@ -94,7 +95,7 @@ class _Paths:
         reach² (r,).
         """
         room = self.values if sign < 0 else 1 - self.values
-        inner = np.minimum(self.half_label, room / 2) if sign > 0 else np.zeros(len(room))
+        inner = np.minimum(self.shift * room, room / 2)
         top = self._logliks(sign, inner, np.arange(len(room)))
         outer = room.copy()
         step = np.clip(reach * self.errors, inner, room)
@@ -116,15 +117,14 @@ class _Paths:
 
     def _logliks(self, sign: int, steps: Array, chosen: Ints) -> Array:
         """(c,): the log-likelihood where each of the chosen entries has made its step to one side,
-        with what half a label adds to it.
+        with what a part of a label adds to it.
         """
         values = self.values[chosen] + sign * steps[chosen]
         moves = zip(chosen.tolist(), values.tolist(), strict=True)
         points = [self._moved(i, value) for i, value in moves]
         logliks = self.profile.rows.total(_logliks, points)
-        if self.part == 0 and sign > 0:
-            logliks = logliks + np.log(np.maximum(values, TUNING.tiny)) / 2
-        return logliks
+        growing = values if sign > 0 else 1 - values
+        return logliks + self.labels * np.log(np.maximum(growing, TUNING.tiny))
 
     def _moved(self, i: int, value: float) -> Mixture:
         """The parameters where entry i has a value."""

@@ -119,10 +119,10 @@ class Recovery:
         weight of a background, the distribution of the labels: 1 if no position was found, and 0 if
         the background is not needed. NaN for the spectral method.
     unexplained_ratio : (N,) array
-        Twice the log-likelihood ratio for that background, with P refitted without it. (If the
-        ratio with P fixed, which is larger, is already insignificant, it is reported instead.) For
-        complete columns it is 0 half of the time and otherwise follows a χ² distribution with one
-        degree of freedom. NaN if no position was found.
+        Twice the log-likelihood ratio for that background, where the other columns are complete but
+        for those that are marked as incomplete. It is approximate where it is far from significant.
+        For complete columns it is 0 half of the time and otherwise follows a χ² distribution with
+        one degree of freedom. NaN if no position was found.
     mu : (N,) array
         The relative frequency of each token in the contexts.
     method : str
@@ -194,8 +194,8 @@ class Recovery:
 
         An interval of an entry of P holds with probability of about ``level``. Those of the weights
         are simultaneous: with that probability all weights of a column lie in theirs. Intervals
-        reach as many standard errors to both sides, except near 0: there they come from the profile
-        of the likelihood, unless that takes too long (with more than about 40 tokens).
+        reach as many standard errors to both sides, except near 0 and 1: there they come from the
+        profile of the likelihood, unless that takes too long (with more than about 40 tokens).
 
         The intervals of the weights allow for a position that was not found, even if the column is
         not marked as incomplete, so that a single position of weight 1 has an interval too. The

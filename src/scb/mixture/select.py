@@ -65,9 +65,7 @@ class Policy(NamedTuple):
 
 @dataclass
 class Selection:
-    """A search: the positions of each state, and the mixture on them. Slot 0 of every state is the
-    background.
-    """
+    """A search: the positions of each state, and the mixture on them; slot 0 is the background."""
 
     data: Data
     policy: Policy
@@ -294,11 +292,8 @@ class Selection:
         bounds = rows.total(RowTable.removal_ratios, self.mixture)
         ratios = {slot: float(bounds[slot]) for slot in judged}
         # Beside a single slot there is nothing to be fitted.
-        fitted = [
-            slot
-            for slot in sorted(judged)
-            if bounds[slot] < beyond[slot[0]] and len(self.support[slot[0]]) > 1
-        ]
+        several = [slot for slot in sorted(judged) if len(self.support[slot[0]]) > 1]
+        fitted = [slot for slot in several if bounds[slot] < beyond[slot[0]]]
         if not fitted:
             return ratios
         at_fit = rows.total(RowTable.logliks, self.mixture)

@@ -23,7 +23,7 @@ class Tuning:
     # Nats: with a smaller gap the start is close to the maximum, and Newton comes first.
     near: float = 1.0
     # Multiplications up to which a Newton step is taken with matrices.
-    dense: float = 1e7
+    dense: float = 4e7
     # Exact Newton steps without matrices, the costliest kind.
     exact_steps: int = 25
     # Steps without gain before a costlier kind of step is tried.

@@ -6,28 +6,28 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from scb.inputs import InputError, integer, number
 from scb.sequences.baselines.scoring import Likelihoods, baseline_scorers, scored
 from scb.sequences.choice import fit_chosen, in_states
-from scb.sequences.coding import windows_of_codes
+from scb.sequences.coding import labels_among, windows_of_codes
 from scb.sequences.comparison import OWN, PLAIN, Score, own_bits, scores_of
+from scb.sequences.covariates import beside_symbols, fitted_covariates
 from scb.sequences.estimator import SparseContextualBigram
-from scb.sequences.explaining import Explanation, explain, labels_among
-from scb.sequences.lag_fit import LagSettings, fit_lags, found_again
+from scb.sequences.explaining import Explanation, explain
+from scb.sequences.lag_fit import LagSettings, fit_lags
 from scb.sequences.lag_model import LagModel
 from scb.sequences.report import write_page
+from scb.sequences.splitting import Split, about_split, counted, split
+from scb.sequences.stability import found_again
 from scb.sequences.summary import LagSummary, summarise
 from scb.sequences.symbols import as_sequences, encode
 from scb.sequences.tables import Classes, Codes, Sequences
-from scb.task.task import generator
 
 Announce = Callable[[str], None]
-# A sequence is long if it has more than one in so many symbols
-LONG = 10
 
 
 @dataclass(frozen=True)
@@ -161,24 +161,34 @@ def analyse(
     sequences = as_sequences(X, lengths)
     codes, classes = encode(sequences)
     parts = split(codes, held_out, random_state)
+    beside = None
+    if sequences.covariates is not None:
+        known, values = fitted_covariates(beside_symbols(sequences.covariates, sequences))
+        settings = replace(settings, covariates=known)
+        ends = np.cumsum(sequences.lengths)[:-1]
+        beside = split(np.split(values, ends), held_out, random_state)
     if parts.test and len(codes) == 1 and len(parts.train[0]) <= settings.max_lag:
         raise InputError(
             f"{len(codes[0])} symbols are too few for max_lag = {settings.max_lag} if {held_out}"
             " of them are held out"
         )
-    fitted = _fit(parts.train, classes, settings, n_halves, say)
-    likelihoods, failures = _held_out_likelihoods(fitted, parts, say)
+    fitted = _fit(
+        parts.train, classes, settings, n_halves, say, None if beside is None else beside.train
+    )
+    likelihoods, failures = _held_out_likelihoods(
+        fitted, parts, say, None if beside is None else beside.test
+    )
     scores = scores_of(likelihoods) if likelihoods else []
     model._kept = None
     return Analysis(
         model=model._keep(fitted, None),
         summary=summarise(fitted, own_bits(scores)),
         scores=scores,
-        about=_about(name, sequences, codes, classes) + _about_split(parts, classes),
+        about=_about(name, sequences, codes, classes) + about_split(parts, classes),
         failures=failures,
         name=name,
         n_held_out=likelihoods[OWN].size if likelihoods else 0,
-        reasons=explain(fitted, _first(parts), sequences.separator),
+        reasons=_first_reasons(fitted, parts, beside, sequences.separator),
     )
 
 
@@ -186,56 +196,42 @@ def _silent(line: str) -> None:
     """Ignore a line of progress."""
 
 
-class Split(NamedTuple):
-    """Data to fit and data to predict."""
-
-    train: list[Codes]
-    test: list[Codes]
-    skipped: list[int]  # symbols at the start of each test sequence that are history only
-    seed: int = 0  # that whole sequences were drawn with
-    fraction: float = 0.0  # of a long sequence that is held out
-
-
-def split(codes: list[Codes], fraction: float, seed: int = 0) -> Split:
-    """Hold out a fraction of the symbols: of sequences that have over a tenth of all symbols the
-    end, and of the others whole sequences, drawn at random.
+def _first_reasons(
+    model: LagModel, parts: Split, beside: Split | None, separator: str, most: int = 1000
+) -> Explanation:
+    """Where the first held-out symbols come from; the first of all if none of these is
+    predicted.
     """
-    if fraction == 0:
-        return Split(codes, [], [])
-    lengths = np.array([len(x) for x in codes])
-    if len(codes) == 1 and not 1 < round(lengths[0] * (1 - fraction)) < lengths[0]:
-        raise InputError(f"{lengths[0]} symbols are too few for held_out = {fraction}")
-    is_long = lengths * LONG > lengths.sum()
-    order = generator(seed).permutation(np.flatnonzero(~is_long))
-    wanted = fraction * lengths[order].sum()
-    number = np.searchsorted(np.cumsum(lengths[order]), wanted) + 1
-    # Some sequence is fitted and some held out
-    number = min(number, order.size - (not is_long.any()))
-    drawn = np.isin(np.arange(len(codes)), order[:number])
-    cuts = np.where(is_long, np.round(lengths * (1 - fraction)).astype(int), drawn * 0)
-    chosen = list(zip(codes, is_long, drawn, cuts.tolist(), strict=True))
-    return Split(
-        train=[x[:cut] if long else x for x, long, held, cut in chosen if not held],
-        test=[x for x, long, held, _ in chosen if long or held],
-        skipped=[cut for _, long, held, cut in chosen if long or held],
-        seed=seed,
-        fraction=fraction,
-    )
-
-
-def _first(parts: Split, most: int = 1000) -> list[Codes]:
-    """The first held-out symbols; the first of all if none of these is predicted."""
-    codes = parts.test if parts.test and labels_among(parts.test).any() else parts.train
+    held_out = bool(parts.test) and labels_among(parts.test).any()
+    codes = parts.test if held_out else parts.train
+    values = None
+    if beside is not None:
+        values = beside.test if held_out else beside.train
     ends = np.cumsum([len(x) for x in codes])
     enough = int(np.searchsorted(ends, most)) + 1
     first = [x[:most] for x in codes[:enough]]
-    return first if labels_among(first).any() else codes
+    if labels_among(first).any():
+        codes = first
+        values = None if values is None else [x[:most] for x in values[:enough]]
+    return explain(model, codes, separator, beside=_flat(values))
+
+
+def _flat(values: list[Codes] | None) -> Codes | None:
+    """(symbols, covariates): the codes of all sequences, one after the other."""
+    return None if values is None else np.concatenate(values)
 
 
 def _fit(
-    train: list[Codes], classes: Classes, settings: LagSettings, n_halves: int, say: Announce
+    train: list[Codes],
+    classes: Classes,
+    settings: LagSettings,
+    n_halves: int,
+    say: Announce,
+    beside: list[Codes] | None,
 ) -> LagModel:
-    """The model, with all of its evidence."""
+    """The model, with all of its evidence; ``beside`` are the codes (symbols, covariates) of the
+    covariates of each sequence.
+    """
 
     def searching(turn: int, lags: int, loglik: float) -> None:
         say(f"looking for lags: round {turn}, {lags} found so far")
@@ -244,7 +240,13 @@ def _fit(
         say(f"looking for the same lags in half {turn} of {halves} …")
 
     say("looking for lags …")
-    data = windows_of_codes(train, len(classes), settings.max_lag, settings.has_states)
+    data = windows_of_codes(
+        train,
+        len(classes),
+        settings.max_lag,
+        settings.has_states,
+        beside=_flat(beside),
+    )
     model = fit_chosen(data, classes, settings, progress=searching)
     again = {}
     if n_halves and settings.selects_lags and model.attention.nnz:
@@ -255,7 +257,7 @@ def _fit(
 
 
 def _held_out_likelihoods(
-    model: LagModel, parts: Split, say: Announce
+    model: LagModel, parts: Split, say: Announce, beside: list[Codes] | None
 ) -> tuple[Likelihoods, list[str]]:
     """By name, the log-likelihood (n,) of each held-out symbol in nats, empty if there is none; and
     a line for each baseline that could not be computed.
@@ -265,7 +267,7 @@ def _held_out_likelihoods(
     N = len(model.classes)
     windows = partial(windows_of_codes, N=N, max_lag=model.max_lag)
     try:
-        own = windows(parts.test, context=model.context, skipped=parts.skipped)
+        own = model.windows(parts.test, _flat(beside), parts.skipped)
     except InputError:  # no symbol follows another one
         return {}, []
 
@@ -286,7 +288,7 @@ def _about(name: str, sequences: Sequences, codes: list[Codes], classes: Classes
     """What was read, how, and what is odd about it."""
     lengths = np.array([len(x) for x in codes])
     missing = sum(int((x < 0).sum()) for x in codes)
-    number_of = _counted(len(codes), "sequence")
+    number_of = counted(len(codes), "sequence")
     if len(codes) > 1:
         number_of += (
             f" of {lengths.min():,} to {lengths.max():,} symbols, {int(np.median(lengths)):,} in"
@@ -300,48 +302,7 @@ def _about(name: str, sequences: Sequences, codes: list[Codes], classes: Classes
         lines.append(f"{missing:,} symbols ({missing / lengths.sum():.1%}) are missing")
     if short := int((lengths < 2).sum()):
         lines.append(
-            f"{_counted(short, 'sequence')} of fewer than 2 symbols: these say nothing about what"
+            f"{counted(short, 'sequence')} of fewer than 2 symbols: these say nothing about what"
             " comes next"
         )
     return lines
-
-
-def _about_split(parts: Split, classes: Classes) -> list[str]:
-    """What was fitted and what was held out, and which symbols the fit has not seen."""
-    if not parts.test:
-        return ["All of it is fitted, nothing held out"]
-    lines = [_said_of_split(parts)]
-    strange = np.setdiff1d(
-        np.concatenate([x[first:] for x, first in zip(parts.test, parts.skipped, strict=True)]),
-        [-1, *np.unique(np.concatenate(parts.train))],
-    )
-    if strange.size:
-        names = ", ".join(map(repr, classes[strange[:5]].tolist()))
-        more = ", …" if strange.size > 5 else ""
-        lines.append(
-            f"{_counted(strange.size, 'kind')} of symbols occurring only in what is held out"
-            f" ({names}{more}): unlikely, but not impossible"
-        )
-    return lines
-
-
-def _said_of_split(parts: Split) -> str:
-    """Which part is fitted and which is held out, in words."""
-    if len(parts.train) == len(parts.test) == 1 and parts.skipped[0]:
-        return (
-            f"The first {parts.skipped[0]:,} symbols are fitted, those after them held out to be"
-            " predicted"
-        )
-    drawn = parts.skipped.count(0)
-    cut = len(parts.skipped) - drawn
-    held_out = []
-    if drawn:
-        held_out.append(f"{_counted(drawn, 'sequence')} drawn at random (seed {parts.seed})")
-    if cut:
-        held_out.append(f"the last {parts.fraction:.0%} of {_counted(cut, 'long sequence')}")
-    return f"Held out to be predicted: {' and '.join(held_out)}; everything else is fitted"
-
-
-def _counted(number: int, noun: str) -> str:
-    """A number with its noun."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -48,7 +48,11 @@ def _said_by_lags(model: LagModel, groups: list[tuple[str, list[str]]]) -> str:
     (lags, symbols), *others = groups[:_NAMED]
     if not model.context:
         return f"The next symbol depends on {lags}."
-    if len(symbols) == len(model.classes):
+    # The last states are those of a missing value
+    if model.chooser is not None and len(symbols) == len(model.contexts) - len(model.classes):
+        name = model.covariates[model.chooser].name
+        return f"Whatever the current symbol and the {name}, the next symbol depends on {lags}."
+    if len(symbols) == len(model.contexts):
         return f"Whatever the current symbol, the next one depends on {lags}."
     parts = [f"After {_some(symbols)}, the next symbol depends on {lags}"]
     parts += [f"after {_some(symbols)}, on {lags}" for lags, symbols in others]
@@ -61,7 +65,7 @@ def _said_by_lags(model: LagModel, groups: list[tuple[str, list[str]]]) -> str:
 
 def _symbols_by_lags(model: LagModel) -> dict[str, list[str]]:
     """Which current symbols, in quotation marks, have the same lags; keys are "lag 4" or "lags 1
-    and 3".
+    and 3", with the covariates first: "season and lag 1".
 
     A symbol without a lag is in no group. A model without context has one group, of one symbol.
     """
@@ -69,9 +73,13 @@ def _symbols_by_lags(model: LagModel) -> dict[str, list[str]]:
     lags_of = np.split(model.attention.indices + 1, model.attention.indptr[1:-1])
     for k, lags in enumerate(lags_of):
         if len(lags):
-            noun = "lag " if len(lags) == 1 else "lags "
-            symbol = f"‘{readable(model.classes[k].item())}’"
-            groups.setdefault(noun + _joined(sorted(lags.tolist()), "and"), []).append(symbol)
+            names = [model.source_name(x) for x in sorted(lags.tolist())]
+            own = [name.removeprefix("lag ") for name in names if name.startswith("lag ")]
+            noun = "lag " if len(own) == 1 else "lags "
+            parts = [name for name in names if not name.startswith("lag ")]
+            parts += [noun + _joined(own, "and")] if own else []
+            symbol = f"‘{readable(model.contexts.tolist()[k])}’"
+            groups.setdefault(_joined(parts, "and"), []).append(symbol)
     return groups
 
 

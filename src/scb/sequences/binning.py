@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from scb.arrays import Array
 from scb.inputs import InputError
 from scb.sequences.tables import Sequences
 
@@ -17,6 +18,11 @@ def binned(sequences: Sequences, bins: int) -> Sequences:
     return replace(sequences, flat=values, said=said.removeprefix("; "))
 
 
+def quantile_edges(numbers: Array, bins: int) -> Array:
+    """Where numbers are cut into bins of about as many each; a bin has its upper edge."""
+    return np.unique(np.quantile(numbers, np.arange(1, bins) / bins))
+
+
 def bin_medians(numbers: list[Any], bins: int) -> list[float | None]:
     """The median of the bin that each number falls into. Equal numbers share a bin."""
     try:
@@ -26,7 +32,7 @@ def bin_medians(numbers: list[Any], bins: int) -> list[float | None]:
     known = values[~np.isnan(values)]
     if known.size == 0:
         raise InputError(f"bins = {bins}: there is no number")
-    edges = np.unique(np.quantile(known, np.arange(1, bins) / bins))
+    edges = quantile_edges(known, bins)
     place = np.searchsorted(edges, values, side="left")
     medians = {i: float(np.median(values[place == i])) for i in np.unique(place[~np.isnan(values)])}
     return [None if x != x else medians[i] for x, i in zip(values.tolist(), place, strict=True)]

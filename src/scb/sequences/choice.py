@@ -10,10 +10,8 @@ that takes fewer parameters, what looked like memory was none. Windows count as 
 weights say, except in an n-gram, which counts each of them once.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
-from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +20,7 @@ from scb.mixture.data import Data
 from scb.mixture.merging import bic_of, fit_matrices, matrices_of
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.select import Progress
-from scb.sequences.baselines.background import WindowBackground, histories_of
+from scb.sequences.baselines.background import histories_of
 from scb.sequences.baselines.counts import (
     DEPTH,
     HistoryCounts,
@@ -31,6 +29,7 @@ from scb.sequences.baselines.counts import (
 )
 from scb.sequences.baselines.ngram import NGram, best_depth, logliks_by_depth
 from scb.sequences.baselines.per_sequence import SequenceBackground, sequence_starts
+from scb.sequences.held_out import HeldOutBlocks, Likelihoods
 from scb.sequences.lag_fit import (
     LagSettings,
     as_lags,
@@ -41,24 +40,13 @@ from scb.sequences.lag_fit import (
 from scb.sequences.lag_model import LagModel, said_of_matrices
 from scb.sequences.tables import Classes
 
-# With fewer windows everything is as usual; the choice is made on at most so many
-FEWEST, MOST = 200, 50_000
-# Windows come in so many blocks of neighbours, of which every fifth is held out
-BLOCKS = 20
-# What another choice must save: bits per symbol, and standard errors
-WORTH, CLEAR = 0.01, 2.0
+# With fewer windows everything is as usual
+FEWEST = 200
 # Standard errors by which frequencies of each sequence must be better than those of all, and by how
 # much they must lower the BIC of the lags
 DIFFERENT, EXPLAINED = 3.0, 10.0
-# Shares of another prediction in a mixture that are tried; the last one is all of it
-SHARES = np.linspace(0, 1, 21)
 # Entries of the distributions that frequencies of each sequence may take, which bounds memory
 ENTRIES = 1 << 26
-# An impossible label counts as this probable
-LEAST = 1e-300
-WEIGHTS = attrgetter("weights")
-# Held by the executor of the data: for each partition (n,), the probability of each label
-Likelihoods = list[Any]
 
 
 def fit_chosen(
@@ -99,103 +87,21 @@ def chosen_settings(
     contexts = (True, False) if is_auto(settings.context) else (settings.has_states,)
     background = "labels" if is_auto(settings.background) else settings.background
     usual = replace(settings, context=contexts[0], background=background)
-    nothing_open = len(contexts) == 1 and not open_background
+    nothing_open = len(contexts) == 1 and not open_background and not settings.covariates
     if nothing_open or has_start or data.n < FEWEST:
         return usual, {}
     blocks = HeldOutBlocks.of(data)
     if open_background:
         best, bits = _best_lags(blocks, classes, usual, contexts)
+        best = _beside_chooser(blocks, classes, best, bits)
         best = _beside_frequencies(blocks, classes, best, usual, bits)
         best = _beside_ngram(blocks, best, bits)
     else:
         given = chosen_background(background, blocks.train, classes)
-        best, bits = _best_lags(blocks.beside(given), classes, usual, contexts)
+        blocks = blocks.beside(given)
+        best, bits = _best_lags(blocks, classes, usual, contexts)
+        best = _beside_chooser(blocks, classes, best, bits)
     return best.settings, bits
-
-
-# --------------------------------------------------------------------------------- held-out windows
-
-
-class HeldOutBlocks(NamedTuple):
-    """Windows to fit, and windows to predict."""
-
-    train: Data
-    test: Data
-
-    @classmethod
-    def of(cls, data: Data) -> "HeldOutBlocks":
-        """Hold out every fifth block of neighbours."""
-        some = data.thinned(MOST)
-        held_out = np.arange(BLOCKS) % 5 == 2
-        return cls(some.of_groups(~held_out), some.of_groups(held_out))
-
-    def beside(self, background: WindowBackground | None) -> "HeldOutBlocks":
-        """The same windows with a background that was fitted to those to fit."""
-        if background is None:
-            return self
-        return HeldOutBlocks(background.cross_fitted(self.train), background.attached(self.test))
-
-    def mapped(self, function: Callable[..., Any], *same: Any) -> list[Any]:
-        """What a function makes of each held-out partition and the shape, held where it lies."""
-        data = self.test
-        return data.executor.map(function, zip(data.partitions, strict=True), data.shape, *same)
-
-    def total(self, function: Callable[..., Any], *held: list[Any]) -> Any:
-        """The sum of a function of what is held for each held-out partition, per window."""
-        executor = self.test.executor
-        return executor.total(executor.map(function, zip(*held, strict=True))) / self.test.n
-
-    @property
-    def weights(self) -> list[Any]:
-        """For each held-out partition (n,), how often each window counts; held where it lies."""
-        return self.test.executor.map(WEIGHTS, zip(self.test.partitions, strict=True))
-
-    def bits(self, likelihoods: Likelihoods) -> float:
-        """The mean number of bits per held-out symbol."""
-        return float(-self.total(_loglik, likelihoods, self.weights) / np.log(2))
-
-    def gain(self, own: Likelihoods, other: Likelihoods) -> "Gain":
-        """What another prediction saves."""
-        return Gain.of(self.total(_gains, own, other, self.weights)[-1], self.test.n)
-
-    def gain_of_mixture(self, own: Likelihoods, other: Likelihoods) -> "Gain":
-        """What the best mixture with another prediction saves."""
-        sums = self.total(_gains, own, other, self.weights)
-        return Gain.of(sums[np.argmax(sums[:, 0])], self.test.n)
-
-
-class Gain(NamedTuple):
-    """What another choice saves, in bits per held-out symbol, and the standard error of that."""
-
-    bits: float
-    error: float
-
-    @classmethod
-    def of(cls, moments: Array, n: float) -> "Gain":
-        """From the means of the gains of n symbols and of their squares, in nats."""
-        mean, square = moments
-        error = np.sqrt(max(square - mean**2, 0.0) / n)
-        return cls(float(mean / np.log(2)), float(error / np.log(2)))
-
-    @property
-    def is_clear(self) -> bool:
-        """Whether it is worth a choice that is harder to read."""
-        return self.bits >= max(WORTH, CLEAR * self.error)
-
-
-def _loglik(likelihoods: Array, weight: Array) -> Array:
-    """The log-likelihood of labels; one that is impossible counts as nearly so."""
-    return (weight * np.log(np.maximum(likelihoods, LEAST))).sum()
-
-
-def _gains(own: Array, other: Array, weight: Array) -> Array:
-    """(shares, 2): for each share of another prediction in a mixture, the sum of what labels gain
-    by it, and the sum of the squares.
-    """
-    own = np.maximum(own, LEAST)
-    mixed = (1 - SHARES[:, None]) * own + SHARES[:, None] * np.maximum(other, LEAST)
-    gains = np.log(mixed / own)
-    return np.stack([(weight * gains).sum(axis=1), (weight * gains**2).sum(axis=1)], axis=1)
 
 
 # --------------------------------------------------------------------------------------- lags
@@ -216,10 +122,9 @@ def _best_lags(
     each. The usual choice is the first context, with the kind of matrix of the lower BIC; the other
     context is tried with this kind.
     """
-    kinds = ("shared", "auto") if is_auto(usual.transition) else (usual.transition,)
     tried = [
         _try_lags(blocks, classes, replace(usual, transition=kind, context=contexts[0]))
-        for kind in kinds
+        for kind in usual.kinds
     ]
     best = first = min(tried, key=lambda one: one.bic)
     tried += [
@@ -237,15 +142,40 @@ def _best_lags(
 
 
 def _name(tried: Tried) -> str:
-    kind = tried.settings.transition
-    if tried.settings.has_states:
-        return said_of_matrices(kind)
-    return f"{'one matrix' if kind == 'shared' else said_of_matrices(kind)}, no context"
+    settings = tried.settings
+    kind = settings.transition
+    name = said_of_matrices(kind)
+    if not settings.has_states:
+        name = f"{'one matrix' if kind == 'shared' else name}, no context"
+    return f"{name}, covariates" if settings.sources else name
+
+
+def _beside_chooser(
+    blocks: HeldOutBlocks, classes: Classes, best: Tried, bits: dict[str, float]
+) -> Tried:
+    """The best choice so far, or one of the covariates that chooses with the current symbol, if the
+    current symbol may choose at all.
+    """
+    if not best.settings.has_states:
+        return best
+    for i, one in enumerate(best.settings.covariates):
+        # It cannot pay with fewer than 20 windows for each state
+        if 20 * len(classes) * len(one.values) > blocks.train.n:
+            continue
+        chosen = replace(best.settings, transition="per_lag", chooser=i)
+        other = _try_lags(blocks, classes, chosen)
+        gain = blocks.gain(best.likelihoods, other.likelihoods)
+        bits[f"current symbol and {one.name!r} choose"] = blocks.bits(other.likelihoods)
+        if gain.is_clear:
+            best = other
+    return best
 
 
 def _try_lags(blocks: HeldOutBlocks, classes: Classes, settings: LagSettings) -> Tried:
     """Fit lags to the windows to fit."""
-    blocks = HeldOutBlocks(*(in_states(data, settings.has_states) for data in blocks))
+    blocks = HeldOutBlocks(
+        *(settings.sourced(in_states(data, settings.has_states)) for data in blocks)
+    )
     options = {"shrink": settings.shrink} | settings.asked_lags()
     estimate = fit_matrices(blocks.train, settings.transition, **options)
     settings = replace(settings, transition=matrices_of(estimate))

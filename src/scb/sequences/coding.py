@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from scb.arrays import Array
 from scb.inputs import InputError, InputTypeError
+from scb.mixture.arrays import Flags, Ints
 from scb.mixture.data import Data, Here, is_dask
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.samples_in import PARTITION, source_of
@@ -25,15 +26,30 @@ def windows_of_codes(
     max_lag: int,
     context: bool,
     skipped: int | Sequence[int] = 0,
+    beside: Ints | None = None,
 ) -> Data:
     """The windows of sequences of codes: every symbol that follows one, with the max_lag before it.
     Lag ℓ is position max_lag − ℓ. Without ``context`` all windows have current symbol 0.
 
     The first ``skipped`` symbols of each sequence are history only, which may be as many in all
-    sequences or a number for each.
+    sequences or a number for each. ``beside`` (symbols, covariates) are the codes of covariates.
     """
     partition, counts = _partition(codes, N, max_lag, context, skipped)
+    if beside is not None:
+        partition = replace(partition, beside=beside[labels_among(codes, skipped)])
     return _data(Here(), [partition], counts, max_lag, context)
+
+
+def labels_among(codes: Sequence[Codes], skipped: int | Sequence[int] = 0) -> Flags:
+    """(symbols,): which symbols of sequences are predicted: those that follow another one, except
+    the first ``skipped`` of each sequence.
+    """
+    labels = []
+    for x, first in zip(codes, of_each(codes, skipped), strict=True):
+        follows = np.append(np.zeros(min(x.size, 1), bool), (x[1:] >= 0) & (x[:-1] >= 0))
+        follows[:first] = False
+        labels.append(follows)
+    return np.concatenate(labels)
 
 
 def windows_of_symbols(

@@ -1,17 +1,22 @@
 """The scikit-learn estimator: which lags matter in sequences of symbols, and when."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from scb.inputs import InputError, one_of
+from scb.mixture.arrays import Ints
 from scb.mixture.data import is_dask
 from scb.mixture.merging import Matrices
 from scb.sequences.coding import windows_of_symbols
-from scb.sequences.lag_fit import MAX_LAG
+from scb.sequences.covariates import Covariate, beside_symbols, fitted_covariates
+from scb.sequences.lag_fit import MAX_LAG, LagSettings
+from scb.sequences.lag_model import LagModel
 from scb.sequences.streams import StreamedLags
 from scb.sequences.symbols import as_sequences
+from scb.sequences.tables import Sequences
 from scb.sequences.weighting import explained_share, windows_with_weights
 
 
@@ -70,8 +75,8 @@ class SparseContextualBigram(StreamedLags):
         the lag is ``classes_[j]``. With more than one, a dictionary from each lag to its matrix.
     attention_ : sparse (N, max_lag) array
         The weights a[k, ℓ]: row k is for the current symbol ``classes_[k]``, and lag ℓ is column
-        ℓ − 1. Without context there is a single row. If no lag was found after a symbol, its row is
-        empty, and the background alone predicts the next symbol.
+        ℓ − 1; covariates follow. Without context there is a single row. If no lag was found after
+        a symbol, its row is empty, and the background alone predicts the next symbol.
     background_weight_, incomplete_ : (N,) arrays
         The weight b[k] of the background, and whether it is significant, so that some lag was not
         found. With background "labels", the weight is positive only in this case or if no lag was
@@ -81,7 +86,7 @@ class SparseContextualBigram(StreamedLags):
         total variation distance.
     lags_ : dict of (lags,) arrays
         A table of the lags found, with the columns context (the current symbol: the lag matters
-        after it), lag, weight and stderr.
+        after it), lag, weight and stderr; with covariates also source, their names or "lag 2".
     prior_, frequencies_ : (N,) arrays
         The distribution of the labels, and that of all symbols.
     loglik_ : float
@@ -102,6 +107,8 @@ class SparseContextualBigram(StreamedLags):
     sequence_bits_ : float
         If lags were found in several sequences beside the background "labels", the bits per symbol
         of frequencies of each sequence instead of lags; otherwise NaN.
+    covariates_ : dict of bool
+        The covariates that ``fit`` was given, and whether the model uses them.
     groups_ : GroupTest
         Whether the groups share lags, weights and matrices, if ``fit`` was given groups.
     explained_share_ : float
@@ -193,6 +200,7 @@ class SparseContextualBigram(StreamedLags):
         lengths: Any = None,
         init: "SparseContextualBigram | None" = None,
         sample_weight: Any = None,
+        covariates: Any = None,
         probabilities: Any = None,
         groups: Any = None,
     ) -> Self:
@@ -216,6 +224,12 @@ class SparseContextualBigram(StreamedLags):
         sample_weight : (sequences,) or (symbols,) array, optional
             How often each sequence, or each symbol as a label, counts. If no option is "auto",
             whole numbers are the same as repeated data. An n-gram counts every symbol once.
+        covariates : table, dict or (rows, columns) array, optional
+            What is known of a symbol when it is predicted, such as an hour or a season: columns
+            with a value for each symbol of X, or for each sequence. They are sources beside the
+            lags, or one of them chooses the lags together with the current symbol, where the data
+            pay for it. Values are categories; numbers with more than 31 different ones are cut into
+            8 bins at their quantiles.
         probabilities : (symbols, N) array, optional
             Soft labels: the distributions that another model predicts. Row i is the distribution of
             the symbol after symbol i, as ``predict_proba`` returns it, with columns for the sorted
@@ -240,21 +254,27 @@ class SparseContextualBigram(StreamedLags):
         for name in ("groups_", "explained_share_"):
             vars(self).pop(name, None)
         known = None if init is None else init._model()
-        if sample_weight is None and probabilities is None:
+        if covariates is None and isinstance(X, Sequences):
+            covariates = X.covariates
+        if sample_weight is None and probabilities is None and covariates is None:
             data, classes, width = windows_of_symbols(
                 X, lengths, settings.max_lag, settings.has_states
             )
         else:
             X = as_sequences(X, lengths)
             lengths = None
+            beside = None
+            if covariates is not None:
+                known_values, beside = _checked_covariates(covariates, X, settings, known)
+                settings = replace(settings, covariates=known_values)
             data, classes, width = windows_with_weights(
-                X, settings.max_lag, settings.has_states, sample_weight, probabilities
+                X, settings.max_lag, settings.has_states, sample_weight, probabilities, beside
             )
         self._fit_windows(data, classes, settings, width, known)
         if probabilities is not None:
             self.explained_share_ = explained_share(self._fitted, data)
         if groups is not None:
-            self.groups_ = self.compare_groups(X, groups, lengths=lengths)
+            self.groups_ = self.compare_groups(X, groups, lengths=lengths, covariates=covariates)
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -263,3 +283,15 @@ class SparseContextualBigram(StreamedLags):
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _checked_covariates(
+    covariates: Any, X: Sequences, settings: LagSettings, known: LagModel | None
+) -> tuple[tuple[Covariate, ...], Ints]:
+    """Covariates of symbols and their codes (symbols, covariates), if the model can have any."""
+    if settings.transition not in ("auto", "per_lag") or known is not None:
+        raise InputError(
+            "covariates: each has a matrix of its own; transition must be 'auto' or 'per_lag', and"
+            " init is not for them"
+        )
+    return fitted_covariates(beside_symbols(covariates, X))

@@ -12,8 +12,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from scb.arrays import Array
-from scb.mixture.arrays import Flags
-from scb.sequences.coding import windows_of_codes
+from scb.mixture.arrays import Ints
+from scb.sequences.coding import labels_among
 from scb.sequences.lag_model import LagModel
 from scb.sequences.matrix_pictures import plot_timeline
 from scb.sequences.paired import paired_error
@@ -40,15 +40,17 @@ class Explanation:
     symbols : list
         The symbols, in the order of the sequences, None where one is missing.
     posterior : sparse (symbols, 1 + max_lag) array
-        The probability that a symbol comes from each lag: column ℓ is for lag ℓ, and column 0 for
-        the background. Rows sum to 1; they are empty for symbols that are not predicted. A lag that
-        reaches a missing symbol counts as background.
+        The probability that a symbol comes from each lag: column ℓ is for lag ℓ, column 0 for the
+        background, and covariates have further columns. Rows sum to 1; they are empty for symbols
+        that are not predicted. A lag that reaches a missing symbol counts as background.
     lag_bits : sparse (symbols, 1 + max_lag) array
         How many more bits a symbol would take if the symbol at the lag were missing.
     bits : (symbols,) array
         The bits that each symbol takes, −log₂ of its probability; NaN if it is not predicted.
     background_bits : (symbols,) array
         The bits that it would take under the background alone.
+    sources : list of str
+        The names of the columns: "background", "lag 1", …, and those of covariates.
     separator : str
         What stands between symbols where they are written.
 
@@ -76,6 +78,7 @@ class Explanation:
     lag_bits: csr_array
     bits: Array
     background_bits: Array
+    sources: list[str]
     separator: str = " "
 
     @cached_property
@@ -110,7 +113,7 @@ class Explanation:
         if not worth["lag"].size:
             return f"{about}: no lag is found"
         cells = {
-            "source": [f"lag {lag}" for lag in worth["lag"]],
+            "source": [self.sources[lag] for lag in worth["lag"]],
             "share": [f"{x:.3f}" for x in worth["share"]],
             "bits": [f"{x:.4f}" for x in worth["bits"]],
             "95 %": [
@@ -144,8 +147,8 @@ class Explanation:
         worth = self.columns
         colours = dict(zip(worth["lag"].tolist(), _COLOURS, strict=False))
         legend = [
-            f'<span style="background:{_tinted(colour, 0.6)};padding:0 .3em">lag {lag}</span>'
-            f" {bits:.3f} bits"
+            f'<span style="background:{_tinted(colour, 0.6)};padding:0 .3em">'
+            f"{escape(self.sources[lag])}</span> {bits:.3f} bits"
             for (lag, colour), bits in zip(colours.items(), worth["bits"].tolist(), strict=False)
         ]
         if len(worth["lag"]) > len(colours):
@@ -177,7 +180,8 @@ class Explanation:
             lag: np.where(predicted, self.lag_bits[:, [lag]].toarray().ravel(), np.nan)
             for lag in colours
         }
-        return plot_timeline(self.background_bits - self.bits, by_lag, colours, ax)
+        named = {self.sources[lag]: values for lag, values in by_lag.items()}
+        return plot_timeline(self.background_bits - self.bits, named, [*colours.values()], ax)
 
     def _span(self, i: int, colours: dict[int, str]) -> str:
         """A symbol, coloured and with its sources in a title."""
@@ -189,10 +193,7 @@ class Explanation:
         if symbol is None or not sources.size:
             return f'<span style="opacity:.5">{escape("·" if symbol is None else written)}</span>'
         order = np.argsort(-shares, kind="stable")
-        parts = [
-            f"{'background' if sources[j] == 0 else f'lag {sources[j]}'} {shares[j]:.0%}"
-            for j in order
-        ]
+        parts = [f"{self.sources[sources[j]]} {shares[j]:.0%}" for j in order]
         title = f"{readable(symbol)}: {', '.join(parts)}; {self.bits[i]:.2f} bits"
         best = int(sources[order[0]])
         colour = (
@@ -210,24 +211,17 @@ def _tinted(colour: str, strength: float) -> str:
     return f"{colour}{round(255 * strength):02x}"
 
 
-def labels_among(codes: Sequence[Codes]) -> Flags:
-    """(symbols,): which symbols of sequences are predicted: those that follow another one."""
-    after = [(x[1:] >= 0) & (x[:-1] >= 0) for x in codes]
-    return np.concatenate(
-        [
-            np.concatenate([np.zeros(min(x.size, 1), bool), own])
-            for x, own in zip(codes, after, strict=True)
-        ]
-    )
-
-
 def explain(
-    model: LagModel, codes: Sequence[Codes], separator: str = " ", predicted: bool = False
+    model: LagModel,
+    codes: Sequence[Codes],
+    separator: str = " ",
+    predicted: bool = False,
+    beside: Ints | None = None,
 ) -> Explanation:
-    """The sources of the symbols of sequences, or of the most likely symbols in their places."""
-    data = windows_of_codes(codes, len(model.classes), model.max_lag, model.context)
-    (partition,) = model.with_background(data).partitions
-    rows = partition.rows(data.shape, model.slots, counted=False)
+    """The sources of the symbols of sequences, or of the most likely symbols in their places;
+    ``beside`` (symbols, covariates) are the codes of covariates.
+    """
+    rows = model.rows_of(model.windows(codes, beside))
     there = labels_among(codes)
     shown = np.concatenate(codes)
     if predicted:
@@ -238,24 +232,25 @@ def explain(
     f = terms.sum(axis=1)
     given = rows.under_background(model.mixture)
     present = rows.columns < model.mixture.P.shape[1]
-    lags = np.where(present, model.max_lag - model.slots.positions[rows.last], 0)
+    lags = np.where(present, model.shape.T - model.slots.positions[rows.last], 0)
     without = f[:, None] - terms + model.mixture.q[rows.last] * given[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         worth = np.where(present, np.log2(f[:, None] / without), 0.0)
         bits = {"bits": -np.log2(f), "background_bits": -np.log2(given)}
         shares = terms / f[:, None]
     places = np.flatnonzero(there)
-    beside = {name: np.full(there.size, np.nan) for name in bits}
+    at_symbols = {name: np.full(there.size, np.nan) for name in bits}
     for name, values in bits.items():
-        beside[name][places] = values
-    shape = there.size, 1 + model.max_lag
+        at_symbols[name][places] = values
+    shape = there.size, 1 + model.shape.T
     at = np.repeat(places, terms.shape[1]), lags.ravel()
     return Explanation(
         symbols=symbols,
         posterior=_sparse(shares, at, shape),
         lag_bits=_sparse(worth, at, shape),
+        sources=["background", *map(model.source_name, range(1, shape[1]))],
         separator=separator,
-        **beside,
+        **at_symbols,
     )
 
 

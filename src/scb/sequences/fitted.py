@@ -2,21 +2,17 @@
 file.
 """
 
-import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from scb.arrays import Array
 from scb.inputs import InputError
-from scb.sequences.coding import windows_of_symbols
 from scb.sequences.kept import KeptSymbols
-from scb.sequences.lag_fit import LagSettings, found_again
+from scb.sequences.lag_fit import LagSettings
 from scb.sequences.lag_model import SHARED, LagModel
 from scb.sequences.model_file import SavedModel, load_model
 from scb.sequences.pictures import plot_attention, plot_influence
@@ -44,6 +40,7 @@ class FittedLags(BaseEstimator):
     criterion_: dict[str, float]
     choices_: dict[str, float]
     sequence_bits_: float
+    covariates_: dict[str, bool]
     _fitted: LagModel
     _kept: KeptSymbols | None = None  # of a stream, see ``partial_fit``
 
@@ -71,7 +68,11 @@ class FittedLags(BaseEstimator):
     def _settings(self) -> LagSettings:
         """The parameters of the fit, checked."""
         return LagSettings(
-            **{name: getattr(self, name) for name in LagSettings.__dataclass_fields__}
+            **{
+                name: value
+                for name, value in self.get_params(deep=False).items()
+                if name in LagSettings.__dataclass_fields__
+            }
         )
 
     @property
@@ -138,46 +139,6 @@ class FittedLags(BaseEstimator):
         """
         return plot_influence(self._model(), ax)
 
-    def stability(
-        self, X: Any, *, lengths: Any = None, n_halves: int = 20, random_state: int = 0
-    ) -> Array:
-        """Estimate in which fraction of random halves of X each lag is found again.
-
-        Halves consist of blocks of neighbouring symbols and come in disjoint pairs. ``summary``
-        shows the result from then on.
-
-        Parameters
-        ----------
-        X : sequences
-            The data of the fit.
-        lengths : list of int, optional
-            The lengths of the sequences, if X is several sequences one after the other.
-        n_halves : int, default 20
-            The number of halves to fit, an even number.
-        random_state : int, default 0
-            The seed with which the halves are drawn.
-
-        Returns
-        -------
-        (rows of ``lags_``,) array
-            The fraction of halves in which the lag was found.
-
-        Examples
-        --------
-        >>> import scb
-        >>> x = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)
-        >>> scb.SparseContextualBigram(max_lag=6).fit(x).stability(x, n_halves=4)
-        array([1., 1., 1.])
-        """
-        model = self._model()
-        data, classes, _ = windows_of_symbols(X, lengths, model.max_lag, model.context)
-        if not np.array_equal(classes, self.classes_):
-            raise InputError("X holds other symbols than in fit: give the data of the fit")
-        progress = _print_half if self.verbose else None
-        again = found_again(model, data, self._settings(), n_halves, random_state, progress)
-        self._fitted = replace(model, evidence={**model.evidence, "found": again})
-        return again
-
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Save the model to a file that ``load`` reads; loading it does not execute code.
 
@@ -213,7 +174,3 @@ class FittedLags(BaseEstimator):
             raise InputError(f"{path} is damaged: {error!r}") from None
         estimator._kept = saved.kept
         return estimator._keep(saved.model, saved.width)
-
-
-def _print_half(turn: int, halves: int) -> None:
-    print(f"half {turn} of {halves}", file=sys.stderr, flush=True)

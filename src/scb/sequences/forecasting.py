@@ -1,17 +1,31 @@
-"""The distribution of symbols some steps ahead, from random continuations side by side."""
+"""Sequences drawn from a model, and the distribution of symbols some steps ahead, from random
+continuations side by side.
+"""
+
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scb.arrays import Array
+from scb.kernels.random import continue_lags
+from scb.mixture.arrays import Ints
 from scb.sequences.lag_model import LagModel
+from scb.sequences.symbols import MISSING
 from scb.sequences.tables import Codes
-from scb.task.sampling import token_dtype
+from scb.task.sampling import closed_cumulative, token_dtype
 
 
 def forecast(
-    model: LagModel, before: Codes, steps: int, n_samples: int, rng: np.random.Generator
+    model: LagModel,
+    before: Codes,
+    beside: Ints | None,
+    steps: int,
+    n_samples: int,
+    rng: np.random.Generator,
 ) -> Array:
-    """(steps, N): the distribution of the symbol 1, 2, … steps after the end of a sequence.
+    """(steps, N): the distribution of the symbol 1, 2, … steps after the end of a sequence, whose
+    covariates are ``beside`` (steps, covariates).
 
     Every step is the mean of the distributions after ``n_samples`` continuations. That is less
     noisy than a count of what was drawn, and the first step is exact.
@@ -24,13 +38,61 @@ def forecast(
     starts = np.arange(n_samples) * (T + steps)
     result = np.empty((steps, N))
     for step in range(steps):
+        own = None if beside is None else beside[step : step + 1]
         if model.learns:
-            drawn = paths[:, T : T + step]
-            distributions = np.array([model.next_distribution(np.r_[before, x]) for x in drawn])
+            drawn = (np.r_[before, x] for x in paths[:, T : T + step])
+            distributions = np.array([model.next_distribution(x, own) for x in drawn])
         else:
-            distributions = model.distributions_after(paths.reshape(-1), starts + step)
+            own = None if own is None else np.repeat(own, n_samples, axis=0)
+            distributions = model.distributions_after(paths.reshape(-1), starts + step, own)
         result[step] = distributions.mean(axis=0)
         u = rng.random((n_samples, 1))
         # The last column is left out: sums that round to less than 1 must not lead beyond it
         paths[:, T + step] = (np.cumsum(distributions[:, :-1], axis=1) <= u).sum(axis=1)
     return result
+
+
+def draw(
+    model: LagModel,
+    length: int,
+    before: Codes | None,
+    rng: np.random.Generator,
+    beside: Ints | None = None,
+) -> NDArray[Any]:
+    """(length,) codes that continue those ``before``, with covariates ``beside`` (length,
+    covariates); without a start, a random one, after which the first 10·max_lag codes, whose
+    covariates are missing, are discarded.
+    """
+    N = len(model.classes)
+    skipped = 0
+    if before is None:
+        before = rng.choice(N, size=model.max_lag, p=model.prior / model.prior.sum())
+        skipped = 10 * model.max_lag
+    has_gaps = before.size < model.max_lag or (before < 0).any()
+    if model.background is not None or has_gaps or model.covariates:
+        if beside is not None:
+            beside = np.pad(beside, ((skipped, 0), (0, 0)), constant_values=MISSING)
+        return _draw_step_by_step(model, skipped + length, before, rng, beside)[skipped:]
+    tokens = np.empty(before.size + skipped + length, dtype=token_dtype(N))
+    tokens[: before.size] = before
+    lags = np.where(model.slots.positions >= 0, model.max_lag - model.slots.positions, 0)
+    first = np.where(lags > 0, N * model.slots.matrix, model.mixture.P.shape[1])
+    u = rng.random((skipped + length, 2))
+    weights = closed_cumulative(model.mixture.q.T)
+    columns = closed_cumulative(np.c_[model.mixture.P, model.mixture.background])
+    continue_lags(tokens, before.size, weights, lags.T, columns, first.T, u)
+    return tokens[before.size + skipped :]
+
+
+def _draw_step_by_step(
+    model: LagModel, length: int, before: Codes, rng: np.random.Generator, beside: Ints | None
+) -> Codes:
+    """Draw one symbol at a time, as gaps, covariates or a background of its own for each window
+    require.
+    """
+    codes = before.tolist()
+    for i, u in enumerate(rng.random(length).tolist()):
+        own = None if beside is None else beside[i : i + 1]
+        distribution = model.next_distribution(np.array(model.past(codes), np.int64), own)
+        codes.append(int(np.searchsorted(np.cumsum(distribution)[:-1], u, side="right")))
+    return np.array(codes[before.size :], np.int64)

@@ -17,8 +17,7 @@ from scipy.sparse import csr_array
 from scb.arrays import Array
 from scb.inputs import InputError, integer
 from scb.mixture.arrays import Ints
-from scb.sequences.coding import windows_of_codes
-from scb.sequences.explaining import labels_among
+from scb.sequences.coding import labels_among
 from scb.sequences.lag_model import LagModel
 from scb.sequences.paired import paired_error
 from scb.sequences.summary import text_table
@@ -78,22 +77,25 @@ def compare_groups(
     groups: Sequence[Any],
     permutations: int,
     rng: np.random.Generator,
+    beside: Ints | None = None,
 ) -> GroupTest:
-    """The test for sequences of codes, one group for each."""
+    """The test for sequences of codes, one group for each; ``beside`` (symbols, covariates) are the
+    codes of covariates.
+    """
     if len(groups) != len(codes):
         raise InputError(f"groups has {len(groups)} entries: X has {len(codes)} sequences")
     names, number = np.unique(np.asarray(groups), return_inverse=True)
     if len(names) < 2:
         raise InputError("groups: there must be at least 2")
     integer("n_permutations", permutations, low=1)
-    counts = _SourceCounts.expected(model, codes)
+    counts = _SourceCounts.expected(model, codes, beside)
     observed = counts.statistics(number)
     drawn = np.array([counts.statistics(rng.permutation(number)) for _ in range(permutations)])
     # Each lag is compared with the largest statistic of any lag
     drawn[:, 2:] = drawn[:, 2:].max(axis=1, initial=-np.inf)[:, None]
     # A permutation that gives the same groups may differ by a rounding
     p = (1 + (drawn >= observed - 1e-9).sum(axis=0)) / (1 + permutations)
-    part = ["weights", "matrices", *(f"lag {lag}" for lag in counts.lags)]
+    part = ["weights", "matrices", *map(model.source_name, counts.lags)]
     parts = {"part": np.array(part), "statistic": observed, "p": p}
     return GroupTest(parts, _scores(counts.bits, names, number))
 
@@ -113,18 +115,19 @@ class _SourceCounts:
     N: int
 
     @classmethod
-    def expected(cls, model: LagModel, codes: Sequence[Codes]) -> "_SourceCounts":
+    def expected(
+        cls, model: LagModel, codes: Sequence[Codes], beside: Ints | None
+    ) -> "_SourceCounts":
         """By the posterior of the sources of each symbol."""
-        N = len(model.classes)
-        data = windows_of_codes(codes, N, model.max_lag, model.context)
-        (partition,) = model.with_background(data).partitions
-        rows = partition.rows(data.shape, model.slots, counted=False)
+        N = model.shape.N
+        (partition,) = model.prepared(model.windows(codes, beside)).partitions
+        rows = partition.rows(model.shape, model.slots, counted=False)
         terms = rows.slot_terms(model.mixture)
         f = terms.sum(axis=1)
         positions = model.slots.positions[rows.last]
         tokens = partition.gather(model.slots.positions, N).astype(np.int64)
         lags = (np.unique(model.attention.indices) + 1).tolist()
-        source = np.where(tokens < N, np.searchsorted(lags, model.max_lag - positions) + 1, 0)
+        source = np.where(tokens < N, np.searchsorted(lags, model.shape.T - positions) + 1, 0)
         each = np.add.reduceat(
             np.append(labels_among(codes), False), np.cumsum([0, *map(len, codes[:-1])])
         )

@@ -7,6 +7,7 @@ file was read.
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from io import TextIOWrapper
 from pathlib import Path
@@ -36,6 +37,7 @@ def read_sequences(
     header: bool | None = None,
     gap: float | str | None = None,
     bins: int | None = None,
+    covariates: str | Sequence[str] = (),
 ) -> Sequences:
     r"""Read sequences of symbols from a file or a data frame.
 
@@ -76,6 +78,9 @@ def read_sequences(
     bins : int, optional
         The number of bins for symbols that are numbers. Bins are cut at quantiles, so that each
         holds about as many symbols, and a number is replaced by the median of its bin.
+    covariates : str or sequence of str, optional
+        Columns of a table that are known when a symbol is predicted; ``fit`` and ``score`` take
+        them from the result.
 
     Returns
     -------
@@ -107,11 +112,14 @@ def read_sequences(
     coerced("header", header, bool | None)
     if top is not None:
         integer("top", top, low=1)
+    if isinstance(covariates, str):
+        covariates = [covariates]
+    beside = [coerced("covariates", name, str) for name in covariates]
     if is_table(source):
-        sequences = sequences_in(as_arrow(source), roles, gap)
+        sequences = sequences_in(as_arrow(source), roles, gap, beside)
     else:
         path = file_path("source", source)
-        sequences = _File(path, kind or kind_of(path), roles, by, sep, header, gap).read()
+        sequences = _File(path, kind or kind_of(path), roles, by, sep, header, gap, beside).read()
     if bins is not None:
         sequences = binned(sequences, integer("bins", bins, low=2))
     return sequences if top is None else _most_common(sequences, top)
@@ -128,6 +136,7 @@ class _File:
     sep: str | None
     header: bool | None
     gap: float | str | None
+    covariates: Sequence[str]
 
     def read(self) -> Sequences:
         """The sequences in it."""
@@ -141,6 +150,7 @@ class _File:
     def _check_options(self) -> None:
         """InputError if an option is for files of another kind."""
         asked = {**self.roles._asdict(), "header": self.header, "gap": self.gap}
+        asked["covariates"] = self.covariates or None
         named = [name for name, value in asked.items() if value is not None]
         if self.kind not in TABLES and named:
             raise InputError(
@@ -160,12 +170,12 @@ class _File:
             if self.sep is not None:
                 delimiter = unescaped(self.sep)
             table, said = read_csv(file, delimiter, self.header, self.roles)
-            sequences = sequences_in(table, self.roles, self.gap)
+            sequences = sequences_in(table, self.roles, self.gap, self.covariates)
             return replace(sequences, said=sequences.said + said)
         read = _parquet(file) if self.kind == "parquet" else _json_lines(file, self.kind)
         if not isinstance(read, Sequences):
-            return sequences_in(read, self.roles, self.gap)
-        if any(self.roles):
+            return sequences_in(read, self.roles, self.gap, self.covariates)
+        if any(self.roles) or self.covariates:
             raise InputError("'column': its lines are not objects with columns")
         return read
 

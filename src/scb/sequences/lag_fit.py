@@ -2,9 +2,7 @@
 another model, and how often a lag is found again in halves of the data.
 """
 
-import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -15,18 +13,19 @@ from scipy.sparse import csr_array
 
 from scb.arrays import Array
 from scb.inputs import InputError, boolean, integer, number, one_of
-from scb.mixture.data import Data, Here
+from scb.mixture.beside import with_sources
+from scb.mixture.data import Data
 from scb.mixture.fit import Estimate
 from scb.mixture.merging import Matrices, bic_of, fit_matrices, matrices_of
 from scb.mixture.model import Initial
 from scb.mixture.select import Progress
 from scb.sequences.baselines.background import ModelBackground, RecentBackground, WindowBackground
 from scb.sequences.baselines.per_sequence import SequenceBackground
+from scb.sequences.covariates import Covariate
 from scb.sequences.lag_evidence import lag_evidence
 from scb.sequences.lag_model import SHARED, FitFacts, LagModel, with_unseen
 from scb.sequences.patience import warn_if_long
 from scb.sequences.tables import Classes
-from scb.task.task import generator
 
 BACKGROUNDS = ("auto", "labels", "ngram", "per_sequence")
 MAX_LAG = 20  # the default
@@ -47,6 +46,8 @@ class LagSettings:
     lags: str | int | Sequence[int] = "auto"
     background: Any = "auto"
     smoothing: float | str = "auto"
+    covariates: tuple[Covariate, ...] = ()
+    chooser: int | None = None  # the covariate that chooses with the current symbol
 
     def __post_init__(self) -> None:
         # A longer one is a mistake, and would take all memory
@@ -75,6 +76,22 @@ class LagSettings:
             self._check_given_lags()
 
     @property
+    def sources(self) -> tuple[Covariate, ...]:
+        """Covariates that are sources: not beside a matrix that all lags share."""
+        return () if self.transition == "shared" else self.covariates
+
+    @property
+    def kinds(self) -> tuple[Matrices, ...]:
+        """The kinds of matrices to choose from; covariates do not share theirs."""
+        if not is_auto(self.transition):
+            return (self.transition,)
+        return "shared", "per_lag" if self.covariates else "auto"
+
+    def sourced(self, data: Data) -> Data:
+        """Windows with their covariates as positions."""
+        return with_sources(data, [len(one.values) for one in self.sources], self.chooser)
+
+    @property
     def selects_lags(self) -> bool:
         """Whether the data decide how many lags there are, and which."""
         return is_auto(self.lags)
@@ -90,13 +107,16 @@ class LagSettings:
         return 1.0 if is_auto(self.smoothing) else None
 
     def asked_lags(self) -> dict[str, Any]:
-        """The lags that are asked for, as arguments of ``fit_mixture``; none if the data decide."""
+        """The lags that are asked for, and with them all covariates, as arguments of
+        ``fit_mixture``; none if the data decide.
+        """
         if self.selects_lags:
             return {}
         if isinstance(self.lags, int | np.integer):
             return {"number": int(self.lags)}
         lags = np.unique(np.asarray(self.lags, dtype=np.intp))
-        return {"positions": self.max_lag - lags[::-1]}
+        m = len(self.sources)
+        return {"positions": np.append(np.arange(m), m + self.max_lag - lags[::-1])}
 
     def _check_given_lags(self) -> None:
         try:
@@ -126,7 +146,7 @@ def fit_lags(
     """
     background = chosen_background(settings.background, data, classes)
     windows = data if background is None else background.cross_fitted(data)
-    kinds = ("shared", "auto") if is_auto(settings.transition) else (settings.transition,)
+    kinds = settings.kinds
     if init is not None and is_auto(settings.transition):
         kinds = (init.transition,)
     known = {} if init is None else _known(init, classes, data, kinds[0])
@@ -134,14 +154,16 @@ def fit_lags(
         "known": None if init is None else _initial(known, data),
         "shrink": settings.shrink if init is None else None,
         "progress": progress,
-    } | settings.asked_lags()
-    fits = [partial(fit_matrices, matrices=kind, **options) for kind in kinds]
+    }
+    tried = [replace(settings, transition=kind) for kind in kinds]
+    fits = [partial(_fit_sources, settings=one, **options) for one in tried]
     long = warn_if_long(windows, [partial(fit, progress=None) for fit in fits])
     estimates = [fit(windows, stoppable=long) for fit in fits]
     criterion = {str(matrices_of(one)): bic_of(one, data.n) for one in estimates}
     best = min(estimates, key=partial(bic_of, n=data.n))
+    chosen = replace(settings, transition=matrices_of(best))
     model = replace(
-        as_lags(best, data, classes, settings, known),
+        as_lags(best, chosen.sourced(data), classes, chosen, known),
         background=background,
         evidence=lag_evidence(best.evidence, data.n),
     )
@@ -154,8 +176,15 @@ def fit_lags(
         gap=best.gap,
         converged=bool(best.settled and best.gap <= 1e-3),  # nats
         criterion=criterion,
+        covariates={one.name: one.name in model.used_covariates for one in settings.covariates},
     )
     return replace(model, facts=facts)
+
+
+def _fit_sources(data: Data, settings: LagSettings, **options: Any) -> Estimate:
+    """The estimate of one kind of transition from windows of symbols."""
+    options |= settings.asked_lags()
+    return fit_matrices(settings.sourced(data), settings.transition, **options)
 
 
 def chosen_background(background: Any, data: Data, classes: Classes) -> WindowBackground | None:
@@ -183,30 +212,53 @@ def as_lags(
     distribution of all labels alone, as Witten and Bell estimate it.
     """
     s = 1.0 if is_auto(settings.smoothing) else float(settings.smoothing)
-    prior = (data.label_distribution * data.n + s / data.N) / (data.n + s)
+    # Of the tokens of the windows, only symbols are labels
+    N = len(classes)
+    labels = data.label_distribution[:N]
+    prior = (labels * data.n + s / N) / (data.n + s)
     owners = [SHARED] if estimate.owners is None else [data.T - t for t in estimate.owners]
-    columns = {lag: slice(i * data.N, (i + 1) * data.N) for i, lag in enumerate(owners)}
+    columns = {
+        lag: slice(i * data.N, i * data.N + _width(lag, N, settings))
+        for i, lag in enumerate(owners)
+    }
     base = np.repeat(prior[:, None], estimate.P.shape[1], axis=1)
     for lag in columns.keys() & known.keys():
         base[:, columns[lag]] = known[lag]
     counts = estimate.counts + s
-    smooth = (estimate.P * estimate.counts + s * base) / np.where(counts > 0, counts, 1.0)
+    smooth = (estimate.P[:N] * estimate.counts + s * base) / np.where(counts > 0, counts, 1.0)
     P = np.where(counts > 0, smooth, base)
-    lags = [data.T - positions for positions in estimate.support]
-    unseen = _unseen(data.label_distribution, data.n) * (s > 0)
+    K = _states(N, settings)
+    lags = [data.T - positions for positions in estimate.support[:K]]
+    unseen = _unseen(labels, data.n) * (s > 0)
     P = with_unseen(P.T, unseen).T
     return LagModel(
         classes=classes,
         context=settings.has_states,
-        attention=_sparse(lags, estimate.weights, data.T),
-        errors=_sparse(lags, estimate.weight_errors, data.T),
-        background_weight=estimate.background,
-        background_ratio=estimate.background_ratios,
+        attention=_sparse(lags, estimate.weights[:K], data.T),
+        errors=_sparse(lags, estimate.weight_errors[:K], data.T),
+        background_weight=estimate.background[:K],
+        background_ratio=estimate.background_ratios[:K],
         matrices={lag: np.ascontiguousarray(P[:, columns[lag]]) for lag in sorted(columns)},
         prior=with_unseen(prior, unseen),
-        frequencies=data.mu,
+        frequencies=data.mu[:N],
         unseen=unseen,
+        covariates=settings.sources,
+        chooser=settings.chooser,
     )
+
+
+def _states(N: int, settings: LagSettings) -> int:
+    """The number of states that choose the weights; a covariate that is missing has its own."""
+    if not settings.has_states or settings.chooser is None:
+        return N if settings.has_states else 1
+    return N * (len(settings.covariates[settings.chooser].values) + 1)
+
+
+def _width(lag: int, N: int, settings: LagSettings) -> int:
+    """The number of columns of the matrix of a lag or covariate."""
+    if lag > settings.max_lag:
+        return len(settings.sources[lag - settings.max_lag - 1].values)
+    return _states(N, settings) if lag == 1 and settings.chooser is not None else N
 
 
 def _unseen(distribution: Array, n: float) -> Array:
@@ -261,45 +313,3 @@ def _initial(known: dict[int, Array], data: Data) -> Initial:
     lags = sorted(known, reverse=True)
     P = np.column_stack([np.zeros((data.N, 0)), *(known[lag] for lag in lags)])
     return Initial.without_positions(P, data.K, tuple(data.T - lag for lag in lags))
-
-
-# ------------------------------------------------------------------------------------- stability
-
-
-def found_again(
-    model: LagModel,
-    data: Data,
-    settings: LagSettings,
-    halves: int,
-    seed: int,
-    progress: Callable[[int, int], None] | None = None,
-) -> Array:
-    """For each lag in the support, the fraction of random halves in which it is found.
-
-    Halves come in pairs without a window in common (Shah and Samworth 2013). They are made of
-    blocks of neighbouring windows, because neighbours are not independent.
-    """
-    if integer("n_halves", halves, low=2) % 2:
-        raise InputError(f"n_halves = {halves}: it must be an even number of at least 2")
-    if not settings.selects_lags:
-        raise InputError("lags were given, not found: there is nothing to be found again")
-    background = model.background
-    if background is not None:
-        background = chosen_background(background.option, data, model.classes)
-    windows = data if background is None else background.cross_fitted(data)
-    rng = generator(seed)
-    positions = model.max_lag - 1 - model.attention.indices
-    blocks = min(100, data.n_samples)
-    firsts = [rng.permutation(blocks) < blocks // 2 for _ in range(halves // 2)]
-    chosen = [half for first in firsts for half in (first, ~first)]
-
-    def found(turn: int) -> list[bool]:
-        if progress is not None:
-            progress(turn + 1, halves)
-        support = fit_matrices(windows.of_groups(chosen[turn]), model.transition).support
-        return [t in support[k] for k, t in zip(model.rows, positions, strict=True)]
-
-    # Kernels release Python's lock, so that halves are fitted side by side
-    here = isinstance(data.executor, Here)
-    with ThreadPoolExecutor(min(halves, os.cpu_count() or 1) if here else 1) as pool:
-        return np.mean(list(pool.map(found, range(halves))), axis=0)

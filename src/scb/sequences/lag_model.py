@@ -7,7 +7,7 @@ distribution of the next symbol, the likelihood of data, the influence of each l
 drawn from it. ``lag_fit`` finds the lags, and ``model_file`` saves a model.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from scb.arrays import Array
-from scb.kernels.random import continue_lags
+from scb.mixture.arrays import Ints
+from scb.mixture.beside import wide_shape, with_sources
 from scb.mixture.data import Data, Here
 from scb.mixture.fit import incomplete_from
 from scb.mixture.merging import Matrices
@@ -27,9 +28,11 @@ from scb.mixture.rows import RowTable, Slots
 from scb.mixture.windows import Block
 from scb.sequences.baselines.background import WindowBackground
 from scb.sequences.baselines.per_sequence import SequenceBackground
-from scb.sequences.symbols import MISSING
+from scb.sequences.coding import windows_of_codes
+from scb.sequences.covariates import Covariate
+from scb.sequences.symbols import MISSING, readable
 from scb.sequences.tables import Arrays, Classes, Codes
-from scb.task.sampling import closed_cumulative, token_dtype
+from scb.task.sampling import token_dtype
 
 # The key of a transition matrix that all lags share
 SHARED = 0
@@ -49,6 +52,8 @@ class FitFacts:
     criterion: dict[str, float] = field(default_factory=dict)
     choices: dict[str, float] = field(default_factory=dict)
     sequence_bits: float = np.nan
+    # Those that were offered, and whether the model uses them
+    covariates: dict[str, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -57,12 +62,14 @@ class LagModel:
 
     classes: Classes  # (N,), the symbols, sorted
     context: bool  # whether the current symbol chooses the weights
-    # Sparse (K, max_lag): column ℓ − 1 has the weight of lag ℓ. K is N, or 1 without context
+    # Sparse (K, max_lag + covariates): column ℓ − 1 has the weight of lag ℓ, and the covariates
+    # follow as if they were longer lags. K is N, or 1 without context; with a covariate that
+    # chooses, N for each of its values and N for a missing one
     attention: csr_array
     errors: csr_array  # standard errors of the weights, in the same places
     background_weight: Array  # (K,)
     background_ratio: Array  # (K,), twice the log-likelihood ratio of the background
-    # Lag → (N, N); one matrix under ``SHARED`` where all lags share it
+    # Lag → (N, values); one matrix under ``SHARED`` where all lags share it
     matrices: dict[int, Array]
     prior: Array  # (N,), the distribution of the labels
     frequencies: Array  # (N,), the distribution of all symbols
@@ -70,6 +77,9 @@ class LagModel:
     unseen: Array
     # Gives each window a distribution of its own; without it, the background is ``prior``
     background: WindowBackground | None = None
+    # What may be known beside the symbols, and the number of the one that chooses, if one does
+    covariates: tuple[Covariate, ...] = ()
+    chooser: int | None = None
     # Further columns of ``table``; see ``lag_fit.lag_evidence``
     evidence: Mapping[str, Array] = field(default_factory=dict)
     facts: FitFacts = field(default_factory=FitFacts)
@@ -81,7 +91,40 @@ class LagModel:
     @property
     def max_lag(self) -> int:
         """The longest lag that may matter."""
+        return self._sources - len(self.covariates)
+
+    @property
+    def _sources(self) -> int:
+        """Lags and covariates."""
         return int(self.attention.shape[1])  # pyright: ignore[reportOptionalSubscript]
+
+    def source_name(self, lag: int) -> str:
+        """What a column of ``attention`` is called, numbered from 1: "lag 3", or a covariate."""
+        if lag <= self.max_lag:
+            if lag == 1 and self.chooser is not None:
+                return f"lag 1 with {self.covariates[self.chooser].name}"
+            return f"lag {lag}"
+        return self.covariates[lag - self.max_lag - 1].name
+
+    @property
+    def used_covariates(self) -> set[str]:
+        """The names of those that the model needs."""
+        used = set((self.attention.indices - self.max_lag).tolist()) | {self.chooser}
+        return {one.name for i, one in enumerate(self.covariates) if i in used}
+
+    @cached_property
+    def contexts(self) -> NDArray[Any]:
+        """(K,): what each row of ``attention`` is for: the current symbol, with a value of the
+        covariate that chooses; None in a model without context.
+        """
+        if not self.context:
+            return np.full(1, None, dtype=object)
+        if self.chooser is None:
+            return self.classes
+        one = self.covariates[self.chooser]
+        symbols = [readable(x) for x in self.classes.tolist()]
+        values = [f"{one.name} {value}" for value in [*one.names, "missing"]]
+        return np.array([f"{symbol}, {value}" for value in values for symbol in symbols])
 
     @property
     def transition(self) -> Matrices:
@@ -98,16 +141,19 @@ class LagModel:
 
     def lags(self) -> Arrays:
         """The lags in the support: the columns context (the current symbol; None in a model
-        without context), lag, weight and stderr.
+        without context), lag, weight and stderr; with covariates, lag is 0 for these, and source
+        has their names.
         """
-        rows = self.rows
-        current = self.classes[rows] if self.context else np.full(rows.size, None, dtype=object)
-        return {
-            "context": current,
-            "lag": self.attention.indices.astype(np.int64) + 1,
+        lag = self.attention.indices.astype(np.int64) + 1
+        columns = {
+            "context": self.contexts[self.rows],
+            "lag": np.where(lag > self.max_lag, 0, lag),
             "weight": self.attention.data.copy(),
             "stderr": self.errors.data.copy(),
         }
+        if self.covariates:
+            columns["source"] = np.array([self.source_name(x) for x in lag.tolist()], np.str_)
+        return columns
 
     def table(self) -> Arrays:
         """The lags in the support, with what each does and how sure that is.
@@ -136,8 +182,14 @@ class LagModel:
         return (self.background_ratio >= least) & (self.background is None)
 
     def matrix(self, lag: int) -> Array:
-        """(N, N): the transition matrix of a lag."""
+        """(N, values): the transition matrix of a lag or covariate."""
         return self.matrices[SHARED if SHARED in self.matrices else lag]
+
+    def frequencies_at(self, lag: int) -> Array:
+        """(values,): how often each symbol or value of a covariate occurs at a lag."""
+        if lag <= self.max_lag:
+            return self.frequencies
+        return self.covariates[lag - self.max_lag - 1].frequencies
 
     def influence(self) -> csr_array:
         """How far each lag in the support moves the distribution of the next symbol, in total
@@ -149,32 +201,62 @@ class LagModel:
                 influence.data[i] = 0.0  # the current symbol is given and cannot vary
                 continue
             P = self.matrix(lag)
-            distance = np.abs(P - (P @ self.frequencies)[:, None]).sum(axis=0) / 2
-            influence.data[i] *= float(distance @ self.frequencies)
+            occurs = self.frequencies_at(lag)
+            distance = np.abs(P - (P @ occurs)[:, None]).sum(axis=0) / 2
+            influence.data[i] *= float(distance @ occurs)
         return influence
 
     # --------------------------------------------------------------------------------- as a mixture
 
     @cached_property
     def slots(self) -> Slots:
-        """The positions in a window of max_lag symbols that the slots of the mixture look at; slot
-        0 is the background.
+        """The positions in a window of covariates and max_lag symbols that the slots of the mixture
+        look at; slot 0 is the background.
         """
-        positions = self.max_lag - 1 - self.attention.indices.astype(np.intp)
-        owners = None if SHARED in self.matrices else [self.max_lag - lag for lag in self.matrices]
+        positions = self._sources - 1 - self.attention.indices.astype(np.intp)
+        owners = None if SHARED in self.matrices else [self._sources - lag for lag in self.matrices]
         return Slots.from_support(np.split(positions, self.attention.indptr[1:-1]), owners)
 
     @cached_property
     def mixture(self) -> Mixture:
         """The parameters as those of a mixture."""
+        N = len(self.classes)
+        tokens = self.shape.N
         q = np.zeros(self.slots.positions.shape)
         q[:, 0] = self.background_weight
         for k, weights in enumerate(np.split(self.attention.data, self.attention.indptr[1:-1])):
             q[k, 1 : 1 + weights.size] = weights
         # Slots must point to some matrix, even where no lag was found
-        unused = np.repeat(self.prior[:, None], len(self.classes), axis=1)
+        unused = np.repeat(self.prior[:, None], N, axis=1)
         matrices = list(self.matrices.values()) or [unused]
-        return Mixture(np.column_stack(matrices), self.prior, q)
+        padded = [np.pad(P, ((0, tokens - N), (0, tokens - P.shape[1]))) for P in matrices]
+        return Mixture(np.column_stack(padded), np.pad(self.prior, (0, tokens - N)), q)
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of ``prepared`` windows."""
+        N = len(self.classes)
+        sizes = [len(one.values) for one in self.covariates]
+        return wide_shape(Shape(N, N if self.context else 1, self.max_lag), sizes, self.chooser)
+
+    def prepared(self, data: Data) -> Data:
+        """Windows of symbols as the mixture takes them: with their backgrounds, and with their
+        covariates as positions.
+        """
+        sizes = [len(one.values) for one in self.covariates]
+        return with_sources(self.with_background(data), sizes, self.chooser)
+
+    def windows(
+        self, codes: Sequence[Codes], beside: Ints | None = None, skipped: int | Sequence[int] = 0
+    ) -> Data:
+        """The windows of sequences in codes of the symbols; see ``windows_of_codes``."""
+        N = len(self.classes)
+        return windows_of_codes(codes, N, self.max_lag, self.context, skipped, beside)
+
+    def rows_of(self, data: Data) -> RowTable:
+        """The windows of data in this process, one row each."""
+        (partition,) = self.prepared(data).partitions
+        return partition.rows(self.shape, self.slots, counted=False)
 
     def with_background(self, data: Data) -> Data:
         """Windows, each with its own background unless that is the distribution of all labels."""
@@ -189,12 +271,12 @@ class LagModel:
     def loglik(self, data: Data) -> float:
         """Log-likelihood of the labels of windows, in nats; −∞ if one of them is impossible."""
         with np.errstate(divide="ignore"):
-            rows = self.with_background(data).rows(self.slots)
+            rows = self.prepared(data).rows(self.slots)
             return rows.total(RowTable.evaluate, self.mixture).loglik
 
     def log_likelihoods(self, data: Data) -> Array:
         """(n,): the log-likelihood of each label of windows in this process, in nats."""
-        (rows,) = self.with_background(data).rows(self.slots).held
+        (rows,) = self.prepared(data).rows(self.slots).held
         with np.errstate(divide="ignore"):
             return np.log(rows.likelihoods(self.mixture))[rows.row_numbers]
 
@@ -209,18 +291,20 @@ class LagModel:
         """
         return codes if self.learns else codes[-self.max_lag :]
 
-    def next_distribution(self, codes: Codes) -> Array:
-        """(N,): the distribution of the symbol after the end of a sequence."""
-        past = self.past(codes)
-        return self._distributions(past, np.array([past.size]))[0]
-
-    def distributions(self, codes: Codes) -> Array:
-        """(n, N): the distribution of the next symbol after each symbol of a sequence; missing
-        symbols contribute the background.
+    def next_distribution(self, codes: Codes, beside: Ints | None = None) -> Array:
+        """(N,): the distribution of the symbol after the end of a sequence, whose covariates are
+        ``beside`` (1, covariates).
         """
-        return self._distributions(codes, np.arange(1, max(codes.size, 1) + 1))
+        past = self.past(codes)
+        return self._distributions(past, np.array([past.size]), beside)[0]
 
-    def _distributions(self, codes: Codes, ends: NDArray[np.intp]) -> Array:
+    def distributions(self, codes: Codes, beside: Ints | None = None) -> Array:
+        """(n, N): the distribution of the next symbol after each symbol of a sequence, whose
+        covariates are ``beside`` (n, covariates); missing symbols contribute the background.
+        """
+        return self._distributions(codes, np.arange(1, max(codes.size, 1) + 1), beside)
+
+    def _distributions(self, codes: Codes, ends: NDArray[np.intp], beside: Ints | None) -> Array:
         """(r, N): the distribution of the next symbol after the first ``ends`` (r,) symbols of a
         sequence; after an empty one, as if a symbol were missing.
         """
@@ -228,11 +312,14 @@ class LagModel:
         codes = codes if codes.size else np.array([MISSING])
         before = np.full(self.max_lag, N)
         tokens = np.concatenate([before, np.where(codes < 0, N, codes)]).astype(token_dtype(N + 1))
-        return self.distributions_after(tokens, np.maximum(ends, 1))
+        return self.distributions_after(tokens, np.maximum(ends, 1), beside)
 
-    def distributions_after(self, tokens: NDArray[Any], starts: NDArray[Any]) -> Array:
+    def distributions_after(
+        self, tokens: NDArray[Any], starts: NDArray[Any], beside: Ints | None = None
+    ) -> Array:
         """(n, N): the distribution of the next symbol after windows of max_lag tokens, which begin
-        at ``starts`` (n,) of a flat array; N stands for what is not there.
+        at ``starts`` (n,) of a flat array; N stands for what is not there. The covariates of the
+        next symbols are ``beside`` (n, covariates).
         """
         N = len(self.classes)
         current = tokens[starts + self.max_lag - 1].astype(np.int64)
@@ -242,46 +329,16 @@ class LagModel:
         partition = Partition.from_blocks(
             [Block(tokens, starts, last, np.zeros(starts.size, np.int64))]
         )
+        partitions = [replace(partition, beside=beside)]
         shape = Shape(N, N if self.context else 1, self.max_lag)
-        data = self.with_background(
-            Data.from_partitions(Here(), [partition], shape, self.frequencies, independent=False)
+        rows = self.rows_of(
+            Data.from_partitions(Here(), partitions, shape, self.frequencies, independent=False)
         )
-        (partition,) = data.partitions
-        rows = partition.rows(shape, self.slots, counted=False)
         distributions = rows.distributions(self.mixture)
         if self.context:  # without the current symbol, only the background is known
             given, state = rows.background_distributions(self.mixture)
             distributions[~there] = given[state[~there]]
-        return distributions
-
-    def draw(self, length: int, before: Codes | None, rng: np.random.Generator) -> NDArray[Any]:
-        """(length,) codes that continue those ``before``; without them, a random start, after which
-        the first 10·max_lag codes are discarded.
-        """
-        N = len(self.classes)
-        skipped = 0
-        if before is None:
-            before = rng.choice(N, size=self.max_lag, p=self.prior / self.prior.sum())
-            skipped = 10 * self.max_lag
-        if self.background is not None or before.size < self.max_lag or (before < 0).any():
-            return self._draw_step_by_step(skipped + length, before, rng)[skipped:]
-        tokens = np.empty(before.size + skipped + length, dtype=token_dtype(N))
-        tokens[: before.size] = before
-        lags = np.where(self.slots.positions >= 0, self.max_lag - self.slots.positions, 0)
-        first = np.where(lags > 0, N * self.slots.matrix, self.mixture.P.shape[1])
-        u = rng.random((skipped + length, 2))
-        weights = closed_cumulative(self.mixture.q.T)
-        columns = closed_cumulative(np.c_[self.mixture.P, self.mixture.background])
-        continue_lags(tokens, before.size, weights, lags.T, columns, first.T, u)
-        return tokens[before.size + skipped :]
-
-    def _draw_step_by_step(self, length: int, before: Codes, rng: np.random.Generator) -> Codes:
-        """Draw one symbol at a time, as gaps or a background of its own for each window require."""
-        codes = before.tolist()
-        for u in rng.random(length).tolist():
-            distribution = self.next_distribution(np.array(self.past(codes), np.int64))
-            codes.append(int(np.searchsorted(np.cumsum(distribution)[:-1], u, side="right")))
-        return np.array(codes[before.size :], np.int64)
+        return distributions[:, :N]
 
 
 def said_of_matrices(kind: Matrices | str) -> str:

@@ -31,16 +31,15 @@ def plot_matrices(model: LagModel) -> "Figure":
     with wanted_for("a picture"):
         from matplotlib.figure import Figure
 
-    shifts = {
-        lag: 100 * (P - (P @ model.frequencies)[:, None]) for lag, P in model.matrices.items()
-    }
+    shifts = {lag: 100 * (P - _mean(model, lag)[:, None]) for lag, P in model.matrices.items()}
     left_out = len(shifts) - _MATRICES
     if left_out > 0:
         weight = model.attention.sum(axis=0)
         strength = {lag: weight[lag - 1] * np.abs(shift).mean() for lag, shift in shifts.items()}
         strongest = sorted(shifts, key=lambda lag: -strength[lag])[:_MATRICES]
         shifts = {lag: shifts[lag] for lag in sorted(strongest)}
-    order = likeness_order(list(shifts.values()), model.frequencies)
+    own = [shift for shift in shifts.values() if shift.shape[1] == len(model.classes)]
+    order = likeness_order(own, model.frequencies)
     names = [readable(x) for x in model.classes[order].tolist()]
     number = max(len(shifts), 1)
     rows = -(-number // 3)
@@ -52,16 +51,19 @@ def plot_matrices(model: LagModel) -> "Figure":
     # Of very many cells, a few that are much larger must not make all others pale
     most = float(np.quantile(sizes, 0.999)) or 1.0
     for ax, (lag, shift) in zip(axes, shifts.items(), strict=False):
+        of_symbols = shift.shape[1] == len(model.classes) and lag <= model.max_lag
         image = ax.imshow(
-            shift[np.ix_(order, order)],
+            shift[np.ix_(order, order)] if of_symbols else shift[order],
             cmap="RdBu_r",
             vmin=-most,
             vmax=most,
             aspect="auto",
             interpolation="nearest",
         )
-        _name_symbols(ax, names)
-        ax.set_title("all lags" if lag == SHARED else f"lag {lag}")
+        _name_symbols(ax, names, names if of_symbols else _value_names(model, lag))
+        if lag > model.max_lag:
+            ax.set_xlabel(model.source_name(lag))
+        ax.set_title("all lags" if lag == SHARED else model.source_name(lag))
         figure.colorbar(image, ax=ax, shrink=0.8, label="percentage points")
     if left_out > 0:
         figure.suptitle(f"the {_MATRICES} strongest matrices; {left_out} more are left out")
@@ -70,6 +72,21 @@ def plot_matrices(model: LagModel) -> "Figure":
     if not shifts:
         axes[0].text(0.5, 0.5, "no lag is found", ha="center", transform=axes[0].transAxes)
     return figure
+
+
+def _mean(model: LagModel, lag: int) -> Array:
+    """(N,): the distribution of the next symbol, on average over what stands at a lag."""
+    P = model.matrix(lag)
+    occurs = model.frequencies_at(lag)
+    return P @ occurs if len(occurs) == P.shape[1] else model.prior
+
+
+def _value_names(model: LagModel, lag: int) -> list[str]:
+    """The columns of the matrix of a lag or covariate, for a reader."""
+    if lag > model.max_lag:
+        return model.covariates[lag - model.max_lag - 1].names
+    values = model.contexts if model.matrix(lag).shape[1] > len(model.classes) else model.classes
+    return [readable(x) for x in values.tolist()]
 
 
 def likeness_order(shifts: list[Array], frequencies: Array) -> Ints:
@@ -82,25 +99,31 @@ def likeness_order(shifts: list[Array], frequencies: Array) -> Ints:
     return leaves_list(tree).astype(np.int64)
 
 
-def _name_symbols(ax: "Axes", names: list[str]) -> None:
+def _name_symbols(ax: "Axes", names: list[str], columns: list[str]) -> None:
     """Name rows and columns; of many symbols, every second, third, … one."""
-    every = -(-len(names) // _NAMES)
-    at = range(0, len(names), every)
-    size = 9 if len(names) <= 15 else 6
-    turned = 90 if max(map(len, names)) > 2 else 0
-    # A symbol may contain a $
-    ax.set_xticks(at, names[::every], fontsize=size, rotation=turned, parse_math=False)
-    ax.set_yticks(at, names[::every], fontsize=size, parse_math=False)
+    turned = 90 if max(map(len, columns)) > 2 else 0
+    every = _name_axis(ax.set_yticks, names)
+    every = max(every, _name_axis(ax.set_xticks, columns, rotation=turned))
     left_out = f" (one name in {every})" if every > 1 else ""
     ax.set_xlabel(f"symbol at the lag{left_out}")
     ax.set_ylabel("next symbol")
 
 
+def _name_axis(set_ticks: Any, names: list[str], **style: Any) -> int:
+    """Name the rows or columns, one in so many as is returned."""
+    every = -(-len(names) // _NAMES)
+    size = 9 if len(names) <= 15 else 6
+    # A symbol may contain a $
+    at = range(0, len(names), every)
+    set_ticks(at, names[::every], fontsize=size, parse_math=False, **style)
+    return every
+
+
 def plot_timeline(
-    bits: Array, by_lag: dict[int, Array], colours: dict[int, str], ax: "Axes | None"
+    bits: Array, by_source: dict[str, Array], colours: list[str], ax: "Axes | None"
 ) -> "Axes":
-    """Bits that the model explains (symbols,), and those of each lag, along a sequence; means over
-    neighbours where there are many. NaN is left out.
+    """Bits that the model explains (symbols,), and those of each source by name, along a sequence;
+    means over neighbours where there are many. NaN is left out.
     """
     with wanted_for("a picture"):
         from matplotlib.figure import Figure
@@ -116,8 +139,8 @@ def plot_timeline(
         sums = np.add.reduceat(np.where(there, values, 0.0), x)
         return sums / np.maximum(np.add.reduceat(there.astype(float), x), 1)
 
-    for lag, values in by_lag.items():
-        ax.step(x, means(values), where="post", color=colours[lag], label=f"lag {lag}", lw=1.2)
+    for (name, values), colour in zip(by_source.items(), colours, strict=True):
+        ax.step(x, means(values), where="post", color=colour, label=name, lw=1.2)
     ax.fill_between(x, means(bits), step="post", color="0.85", label="all lags", zorder=0)
     ax.axhline(0, color="0.5", lw=0.8)
     ax.set_xlim(0, max(bits.size - 1, 1))

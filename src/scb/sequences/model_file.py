@@ -15,6 +15,7 @@ from scb.provenance import versions
 from scb.sequences.baselines.background import RecentBackground
 from scb.sequences.baselines.counts import deepest
 from scb.sequences.baselines.per_sequence import SequenceBackground
+from scb.sequences.covariates import Covariate
 from scb.sequences.kept import KeptSymbols
 from scb.sequences.lag_model import SHARED, FitFacts, LagModel
 from scb.sequences.tables import Arrays
@@ -44,6 +45,9 @@ class SavedModel:
         arrays |= {f"evidence.{name}": column for name, column in model.evidence.items()}
         arrays |= {f"background.{name}": array for name, array in self._background().items()}
         arrays |= {f"stream.{name}": array for name, array in self._stream().items()}
+        for i, one in enumerate(model.covariates):
+            arrays[f"covariate.{i}"] = one.frequencies
+            arrays |= {} if one.edges is None else {f"edges.{i}": one.edges}
         lags = self.parameters["lags"]
         lags = lags if isinstance(lags, str) else np.asarray(lags).tolist()
         content = {
@@ -52,6 +56,8 @@ class SavedModel:
             "classes": model.classes.tolist(),
             "kind": model.classes.dtype.str,
             "context": model.context,
+            "covariates": [_described(one) for one in model.covariates],
+            "chooser": model.chooser,
             "fit": {f"{name}_": value for name, value in asdict(model.facts).items()},
             "n_features_in": self.width,
         }
@@ -98,12 +104,16 @@ def _checked_model(arrays: Arrays, content: dict[str, Any], parameters: dict[str
     size = sum(array.nbytes for array in arrays.values())
     classes = _checked_classes(content, size, max_lag, context)
     N = len(classes)
+    covariates, chooser = _checked_covariates(arrays, content)
     K = N if context else 1
+    if chooser is not None:
+        K = N * (1 + len(covariates[chooser].values))
+    sources = max_lag + len(covariates)
     columns = _array(arrays, "columns", None, "iu")
     bounds = _array(arrays, "bounds", (K + 1,), "iu")
     if bounds[0] != 0 or bounds[-1] != len(columns) or (np.diff(bounds) < 0).any():
         raise InputError("bounds do not divide its lags among the current symbols")
-    if ((columns < 0) | (columns >= max_lag)).any():
+    if ((columns < 0) | (columns >= sources)).any():
         raise InputError(f"it has a lag outside of 1 … max_lag = {max_lag}")
     weights = _array(arrays, "attention", columns.shape)
     errors = _array(arrays, "stderr", columns.shape, finite=False)
@@ -111,15 +121,24 @@ def _checked_model(arrays: Arrays, content: dict[str, Any], parameters: dict[str
     model = LagModel(
         classes=classes,
         context=context,
-        attention=csr_array((weights, columns, bounds), shape=(K, max_lag)),
-        errors=csr_array((errors, columns, bounds), shape=(K, max_lag)),
+        attention=csr_array((weights, columns, bounds), shape=(K, sources)),
+        errors=csr_array((errors, columns, bounds), shape=(K, sources)),
         background_weight=_array(arrays, "background_weight", (K,)),
         background_ratio=_array(arrays, "background_ratio", (K,), finite=False),
-        matrices=_checked_matrices(arrays, N, max_lag, set((columns + 1).tolist())),
+        matrices=_checked_matrices(
+            arrays,
+            N,
+            {max_lag + 1 + i: len(one.values) for i, one in enumerate(covariates)}
+            | ({1: K} if chooser is not None else {}),
+            sources,
+            set((columns + 1).tolist()),
+        ),
         prior=_array(arrays, "prior", (N,)),
         frequencies=_array(arrays, "frequencies", (N,)),
         unseen=_array(arrays, "unseen", (N,)),
         background=_checked_background(background, N) if background else None,
+        covariates=covariates,
+        chooser=chooser,
         evidence={
             name: _array(arrays, f"evidence.{name}", columns.shape, finite=False)
             for name in _named(arrays, "evidence")
@@ -155,17 +174,49 @@ def _checked_classes(
 
 
 def _checked_matrices(
-    arrays: Arrays, N: int, max_lag: int, lags: set[int]
+    arrays: Arrays, N: int, widths: dict[int, int], sources: int, lags: set[int]
 ) -> dict[int, NDArray[Any]]:
-    """Lag → matrix, with a matrix for each of the lags."""
+    """Lag → matrix, with a matrix for each of the lags; ``widths`` are those that are not N."""
     names = {int(lag): f"transition.{lag}" for lag in _named(arrays, "transition")}
-    matrices = {lag: _array(arrays, name, (N, N)) for lag, name in sorted(names.items())}
+    matrices = {
+        lag: _array(arrays, name, (N, widths.get(lag, N))) for lag, name in sorted(names.items())
+    }
     needed = {SHARED} if SHARED in matrices else lags
-    if not needed <= matrices.keys() or not all(0 <= lag <= max_lag for lag in matrices):
+    if not needed <= matrices.keys() or not all(0 <= lag <= sources for lag in matrices):
         raise InputError("its matrices are not those of its lags")
     for lag, P in matrices.items():
         _require_distribution(f"transition.{lag}", P.sum(axis=0))
     return matrices
+
+
+def _described(one: Covariate) -> dict[str, Any]:
+    """A covariate without its arrays."""
+    return {"name": one.name, "values": one.values.tolist(), "kind": one.values.dtype.str}
+
+
+def _checked_covariates(
+    arrays: Arrays, content: dict[str, Any]
+) -> tuple[tuple[Covariate, ...], int | None]:
+    """The covariates, and the number of the one that chooses; none in files from before there were
+    any.
+    """
+    covariates = []
+    for i, one in enumerate(coerced("covariates", content.get("covariates", []), list)):
+        kind = np.dtype(coerced("kind", one["kind"], str))
+        values = np.array(coerced("values", one["values"], list), dtype=kind)
+        V = len(values)
+        if values.ndim != 1 or kind.kind not in "biufU" or not V == len(np.unique(values)) > 0:
+            raise InputError("the values of a covariate must be different, and of one type")
+        frequencies = _array(arrays, f"covariate.{i}", (V,))
+        _require_distribution(f"covariate.{i}", frequencies.sum())
+        edges = None
+        if f"edges.{i}" in arrays:
+            edges = _array(arrays, f"edges.{i}", (V - 1,), finite=False)
+        covariates.append(Covariate(coerced("name", one["name"], str), values, frequencies, edges))
+    chooser = coerced("chooser", content.get("chooser"), int | None)
+    if chooser is not None and not 0 <= chooser < len(covariates):
+        raise InputError(f"chooser = {chooser}: there is no such covariate")
+    return tuple(covariates), chooser
 
 
 def _checked_background(arrays: Arrays, N: int) -> RecentBackground | SequenceBackground:
@@ -206,7 +257,11 @@ def _are_histories(codes: NDArray[Any], N: int) -> bool:
 
 def _checked_facts(fit: dict[str, Any]) -> FitFacts:
     """How a fit went, each fact of its type; numbers may be infinite."""
+    # Files from before there were covariates have none
+    fit = {"covariates_": {}} | fit
     facts = FitFacts(**{name: fit[f"{name}_"] for name in FitFacts.__dataclass_fields__})
+    for name, used in coerced("covariates", facts.covariates, dict).items():
+        coerced(name, used, bool)
     for name in ("n_windows", "n_symbols", "n_parameters", "n_iter"):
         coerced(name, getattr(facts, name), int)
     coerced("converged", facts.converged, bool)

@@ -30,7 +30,7 @@ def plot_influence(model: LagModel, ax: "Axes | None" = None) -> "Axes":
     rows = {k: row for row, k in enumerate(_rows(model))}
     lags = (influence.indices + 1).tolist()
     cells = [(rows[k], lag) for k, lag in zip(model.rows.tolist(), lags, strict=True)]
-    if len(rows) * model.max_lag <= _CELLS and "nats" in model.evidence:
+    if len(rows) * model.shape.T <= _CELLS and "nats" in model.evidence:
         top = float(influence.max())
         nats = model.evidence["nats"]
         marks = np.where(model.evidence.get("nats_bound", np.zeros(nats.size)), "≤", "")
@@ -99,12 +99,15 @@ def _label_axes(ax: "Axes", model: LagModel, lags: int) -> None:
     ax.set_ylabel("current symbol" if model.context else "")
     if left_out:
         ax.set_ylabel(f"current symbol ({left_out} without a lag are left out)")
-    names = [readable(model.classes[k].item()) for k in drawn] if model.context else ["all"]
+    names = [readable(x) for x in model.contexts[drawn].tolist()] if model.context else ["all"]
     every = -(-len(drawn) // _ROWS)
     # A symbol may contain a $
     ax.set_yticks(range(0, len(drawn), every), names[::every], parse_math=False)
+    longest = model.max_lag
     step = next(step for step in (1, 2, 5, 10, 20, 50, 100, lags) if step >= min(lags, lags / 15))
-    ax.set_xticks(sorted({1, *range(step, lags + 1, step)}))
+    at = sorted({1, *range(step, longest + 1, step), *range(longest + 1, lags + 1)})
+    named = [str(x) if x <= longest else model.source_name(x) for x in at]
+    ax.set_xticks(at, named, parse_math=False)
 
 
 def _write(

@@ -2,6 +2,7 @@
 forecasts.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,37 +10,24 @@ from numpy.typing import NDArray
 
 from scb.arrays import Array
 from scb.inputs import InputError, integer
-from scb.mixture.data import Data
-from scb.sequences.coding import windows_of_codes
-from scb.sequences.explaining import labels_among
-from scb.sequences.fitted import FittedLags
-from scb.sequences.forecasting import forecast
-from scb.sequences.symbols import as_sequences, encode
-from scb.sequences.tables import Codes
+from scb.sequences.coded_inputs import CodedInputs
+from scb.sequences.coding import labels_among
+from scb.sequences.covariates import flat_columns
+from scb.sequences.forecasting import draw, forecast
 from scb.task.task import generator
 
 
-class LagPredictor(FittedLags):
+class LagPredictor(CodedInputs):
     """Everything that a fitted estimator does with sequences."""
 
-    def _codes(self, X: Any, lengths: Any) -> tuple[list[Codes], bool]:
-        """Sequences in codes of the symbols of the fit, and whether there are several."""
-        sequences = as_sequences(X, lengths)
-        codes, _ = encode(sequences, self.classes_, unknown=self.handle_unknown)
-        return codes, sequences.many
-
-    def _windows(self, X: Any, lengths: Any) -> Data:
-        """The symbols of X to be predicted."""
-        model = self._model()
-        codes, _ = self._codes(X, lengths)
-        return windows_of_codes(codes, len(model.classes), model.max_lag, model.context)
-
-    def _loglik(self, X: Any, lengths: Any) -> tuple[float, float]:
+    def _loglik(self, X: Any, lengths: Any, covariates: Any) -> tuple[float, float]:
         """Log-likelihood of the labels in X, and how many they are."""
-        data = self._windows(X, lengths)
-        return self._model().loglik(data), data.n
+        model = self._model()
+        _, codes, beside = self._coded(X, lengths, covariates)
+        data = model.windows(codes, beside)
+        return model.loglik(data), data.n
 
-    def log_likelihoods(self, X: Any, *, lengths: Any = None) -> Array:
+    def log_likelihoods(self, X: Any, *, lengths: Any = None, covariates: Any = None) -> Array:
         """Compute the log-likelihood of each symbol of X.
 
         Symbols that follow another one in their sequence are predicted.
@@ -51,6 +39,9 @@ class LagPredictor(FittedLags):
             collections.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
+        covariates : table, dict or (rows, columns) array, optional
+            Covariates of the symbols or sequences of X, as in ``fit``; needed if the model uses
+            them.
 
         Returns
         -------
@@ -60,14 +51,13 @@ class LagPredictor(FittedLags):
             after a missing one.
         """
         model = self._model()
-        sequences = as_sequences(X, lengths)
-        codes, _ = self._codes(sequences, None)
-        data = windows_of_codes(codes, len(model.classes), model.max_lag, model.context)
+        sequences, codes, beside = self._coded(X, lengths, covariates)
+        data = model.windows(codes, beside)
         each = np.full(sum(sequences.lengths), np.nan)
         each[labels_among(codes)] = model.log_likelihoods(data)
         return sequences._beside_input(each)
 
-    def score(self, X: Any, y: Any = None, *, lengths: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, *, lengths: Any = None, covariates: Any = None) -> float:
         """Compute the mean log-likelihood of the predicted symbols, in nats; higher is better.
 
         Symbols that follow another one in their sequence are predicted, whatever ``max_lag`` is, so
@@ -82,16 +72,19 @@ class LagPredictor(FittedLags):
             Present for compatibility with scikit-learn.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
+        covariates : table, dict or (rows, columns) array, optional
+            Covariates of the symbols or sequences of X, as in ``fit``; needed if the model uses
+            them.
 
         Returns
         -------
         float
             The mean log-likelihood per symbol.
         """
-        loglik, n = self._loglik(X, lengths)
+        loglik, n = self._loglik(X, lengths, covariates)
         return loglik / n
 
-    def perplexity(self, X: Any, *, lengths: Any = None) -> float:
+    def perplexity(self, X: Any, *, lengths: Any = None, covariates: Any = None) -> float:
         """Compute the perplexity exp(−score).
 
         It is the effective number of equally likely symbols at each prediction.
@@ -103,15 +96,18 @@ class LagPredictor(FittedLags):
             collections.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
+        covariates : table, dict or (rows, columns) array, optional
+            Covariates of the symbols or sequences of X, as in ``fit``; needed if the model uses
+            them.
 
         Returns
         -------
         float
             The perplexity; lower is better.
         """
-        return float(np.exp(-self.score(X, lengths=lengths)))
+        return float(np.exp(-self.score(X, lengths=lengths, covariates=covariates)))
 
-    def bic(self, X: Any, *, lengths: Any = None) -> float:
+    def bic(self, X: Any, *, lengths: Any = None, covariates: Any = None) -> float:
         """Compute the Bayesian information criterion on X; lower is better.
 
         Parameters
@@ -121,16 +117,19 @@ class LagPredictor(FittedLags):
             collections.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
+        covariates : table, dict or (rows, columns) array, optional
+            Covariates of the symbols or sequences of X, as in ``fit``; needed if the model uses
+            them.
 
         Returns
         -------
         float
             The BIC: log n times the number of parameters, minus twice the log-likelihood.
         """
-        loglik, n = self._loglik(X, lengths)
+        loglik, n = self._loglik(X, lengths, covariates)
         return float(np.log(n)) * self.n_parameters_ - 2 * loglik
 
-    def aic(self, X: Any, *, lengths: Any = None) -> float:
+    def aic(self, X: Any, *, lengths: Any = None, covariates: Any = None) -> float:
         """Compute Akaike's information criterion on X; lower is better.
 
         Parameters
@@ -140,16 +139,19 @@ class LagPredictor(FittedLags):
             collections.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
+        covariates : table, dict or (rows, columns) array, optional
+            Covariates of the symbols or sequences of X, as in ``fit``; needed if the model uses
+            them.
 
         Returns
         -------
         float
             The AIC: twice the number of parameters, minus twice the log-likelihood.
         """
-        loglik, _ = self._loglik(X, lengths)
+        loglik, _ = self._loglik(X, lengths, covariates)
         return 2 * self.n_parameters_ - 2 * loglik
 
-    def predict_proba(self, X: Any, *, lengths: Any = None) -> Array:
+    def predict_proba(self, X: Any, *, lengths: Any = None, covariates: Any = None) -> Array:
         """Predict the distribution of the next symbol.
 
         The prediction is made after each symbol of one sequence, or after the end of each of
@@ -165,6 +167,10 @@ class LagPredictor(FittedLags):
             collections.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
+        covariates : table, dict or (rows, columns) array, optional
+            Covariates of the symbols to be predicted, needed if the model uses them: a row for each
+            of several sequences; for one sequence, a row for each symbol and one more, for the
+            symbol after the last.
 
         Returns
         -------
@@ -174,10 +180,19 @@ class LagPredictor(FittedLags):
         model = self._model()
         codes, many = self._codes(X, lengths)
         if many:
-            return np.array([model.next_distribution(x) for x in codes])
-        return np.concatenate([model.distributions(x)[: x.size] for x in codes])
+            beside = self._beside_next(covariates, len(codes), 1)
+            return np.array(
+                [model.next_distribution(*one) for one in zip(codes, beside, strict=True)]
+            )
+        if len(codes) > 1 and model.used_covariates:
+            raise InputError("lengths: with covariates give several sequences, or one of them")
+        n = len(codes[0])
+        what = {"symbols, and the symbol after them": n + 1}
+        beside = self._beside(covariates, partial(flat_columns, rows=what), n + 1)
+        own = None if beside is None else beside[1:]
+        return np.concatenate([model.distributions(x, own)[: x.size] for x in codes])
 
-    def predict_log_proba(self, X: Any, *, lengths: Any = None) -> Array:
+    def predict_log_proba(self, X: Any, *, lengths: Any = None, covariates: Any = None) -> Array:
         """Compute the logarithm of ``predict_proba``.
 
         Parameters
@@ -187,6 +202,10 @@ class LagPredictor(FittedLags):
             collections.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
+        covariates : table, dict or (rows, columns) array, optional
+            Covariates of the symbols to be predicted, needed if the model uses them: a row for each
+            of several sequences; for one sequence, a row for each symbol and one more, for the
+            symbol after the last.
 
         Returns
         -------
@@ -194,9 +213,9 @@ class LagPredictor(FittedLags):
             The log-probabilities; −∞ for symbols with probability 0.
         """
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X, lengths=lengths))
+            return np.log(self.predict_proba(X, lengths=lengths, covariates=covariates))
 
-    def predict(self, X: Any, *, lengths: Any = None) -> NDArray[Any]:
+    def predict(self, X: Any, *, lengths: Any = None, covariates: Any = None) -> NDArray[Any]:
         """Predict the most likely next symbol, for each row of ``predict_proba``.
 
         Parameters
@@ -206,17 +225,26 @@ class LagPredictor(FittedLags):
             collections.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
+        covariates : table, dict or (rows, columns) array, optional
+            Covariates of the symbols to be predicted, needed if the model uses them: a row for each
+            of several sequences; for one sequence, a row for each symbol and one more, for the
+            symbol after the last.
 
         Returns
         -------
         (symbols of X,) or (sequences of X,) array
             The predicted symbols.
         """
-        best = self.predict_proba(X, lengths=lengths).argmax(axis=1)
+        best = self.predict_proba(X, lengths=lengths, covariates=covariates).argmax(axis=1)
         return self.classes_[best]
 
     def sample(
-        self, length: int, *, start: Any = None, random_state: int | np.random.Generator = 0
+        self,
+        length: int,
+        *,
+        start: Any = None,
+        covariates: Any = None,
+        random_state: int | np.random.Generator = 0,
     ) -> NDArray[Any]:
         """Draw a sequence from the model.
 
@@ -228,6 +256,8 @@ class LagPredictor(FittedLags):
             At least ``max_lag`` symbols to continue from, which are not part of the result. By
             default the start is drawn independently from ``prior_``, and the first 10·max_lag
             symbols after it are discarded.
+        covariates : table, dict or (rows, columns) array, optional
+            Covariates of the symbols drawn, a row for each, needed if the model uses them.
         random_state : int or numpy.random.Generator, default 0
             The source of randomness.
 
@@ -247,13 +277,15 @@ class LagPredictor(FittedLags):
                     f"start must hold at least max_lag = {model.max_lag} symbols, none of them"
                     " missing"
                 )
-        return self.classes_[model.draw(length, before, generator(random_state))]
+        (beside,) = self._beside_next(covariates, 1, length)
+        return self.classes_[draw(model, length, before, generator(random_state), beside)]
 
     def forecast(
         self,
         X: Any,
         steps: int,
         *,
+        covariates: Any = None,
         n_samples: int = 1000,
         random_state: int | np.random.Generator = 0,
     ) -> Array:
@@ -271,6 +303,9 @@ class LagPredictor(FittedLags):
             collections.
         steps : int
             The number of steps to look ahead.
+        covariates : table, dict or (rows, columns) array, optional
+            Covariates of the symbols that follow, needed if the model uses them: a row for each
+            step, or the steps of the first sequence, those of the second, and so on.
         n_samples : int, default 1000
             The number of random continuations to draw of each sequence.
         random_state : int or numpy.random.Generator, default 0
@@ -286,5 +321,7 @@ class LagPredictor(FittedLags):
         codes, many = self._codes(X, None)
         rng = generator(random_state)
         model = self._model()
-        distributions = np.array([forecast(model, x, steps, n_samples, rng) for x in codes])
+        beside = self._beside_next(covariates, len(codes), steps)
+        pairs = zip(codes, beside, strict=True)
+        distributions = np.array([forecast(model, *one, steps, n_samples, rng) for one in pairs])
         return distributions if many else distributions[0]

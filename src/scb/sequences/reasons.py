@@ -2,15 +2,20 @@
 and whether groups differ.
 """
 
+import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scb.arrays import Array
+from scb.inputs import InputError
+from scb.sequences.coding import windows_of_symbols
 from scb.sequences.explaining import Explanation, explain
 from scb.sequences.group_test import GroupTest, compare_groups
 from scb.sequences.matrix_pictures import plot_matrices
 from scb.sequences.predictor import LagPredictor
-from scb.sequences.symbols import as_sequences
+from scb.sequences.stability import found_again
 from scb.task.task import generator
 
 if TYPE_CHECKING:
@@ -20,7 +25,9 @@ if TYPE_CHECKING:
 class LagReasons(LagPredictor):
     """Explanations and tests of a fitted estimator."""
 
-    def explain(self, X: Any, *, lengths: Any = None, predicted: bool = False) -> Explanation:
+    def explain(
+        self, X: Any, *, lengths: Any = None, covariates: Any = None, predicted: bool = False
+    ) -> Explanation:
         """Find where each symbol of X comes from: the posterior probability of its sources.
 
         The model draws a symbol from one of a few sources: a lag, or the background. Given the
@@ -35,6 +42,9 @@ class LagReasons(LagPredictor):
             collections.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
+        covariates : table, dict or (rows, columns) array, optional
+            Covariates of the symbols or sequences of X, as in ``fit``; needed if the model uses
+            them.
         predicted : bool, default False
             Whether to explain the most likely symbol at each place, instead of the one that is
             there.
@@ -53,9 +63,8 @@ class LagReasons(LagPredictor):
         >>> reasons.posterior.toarray()[7].round(2)
         array([0., 0., 0., 0., 0., 0., 1.])
         """
-        sequences = as_sequences(X, lengths)
-        codes, _ = self._codes(sequences, None)
-        return explain(self._model(), codes, sequences.separator, predicted)
+        sequences, codes, beside = self._coded(X, lengths, covariates)
+        return explain(self._model(), codes, sequences.separator, predicted, beside)
 
     def compare_groups(
         self,
@@ -63,6 +72,7 @@ class LagReasons(LagPredictor):
         groups: Any,
         *,
         lengths: Any = None,
+        covariates: Any = None,
         n_permutations: int = 999,
         random_state: int | np.random.Generator = 0,
     ) -> GroupTest:
@@ -80,6 +90,9 @@ class LagReasons(LagPredictor):
             The group of each sequence.
         lengths : list of int, optional
             The lengths of the sequences, if X is several sequences one after the other.
+        covariates : table, dict or (rows, columns) array, optional
+            Covariates of the symbols or sequences of X, as in ``fit``; needed if the model uses
+            them.
         n_permutations : int, default 999
             The number of permutations. No p value is below 1/(1 + n_permutations).
         random_state : int or numpy.random.Generator, default 0
@@ -100,9 +113,61 @@ class LagReasons(LagPredictor):
         >>> test.scores["group"], test.parts["p"].min() > 0.05
         (array([0, 1]), np.True_)
         """
-        codes, _ = self._codes(X, lengths)
+        _, codes, beside = self._coded(X, lengths, covariates)
         rng = generator(random_state)
-        return compare_groups(self._model(), codes, list(groups), n_permutations, rng)
+        return compare_groups(self._model(), codes, list(groups), n_permutations, rng, beside)
+
+    def stability(
+        self,
+        X: Any,
+        *,
+        lengths: Any = None,
+        covariates: Any = None,
+        n_halves: int = 20,
+        random_state: int = 0,
+    ) -> Array:
+        """Estimate in which fraction of random halves of X each lag is found again.
+
+        Halves consist of blocks of neighbouring symbols and come in disjoint pairs. ``summary``
+        shows the result from then on.
+
+        Parameters
+        ----------
+        X : sequences
+            The data of the fit.
+        lengths : list of int, optional
+            The lengths of the sequences, if X is several sequences one after the other.
+        covariates : table, dict or (rows, columns) array, optional
+            The covariates of the fit, needed if the model uses them.
+        n_halves : int, default 20
+            The number of halves to fit, an even number.
+        random_state : int, default 0
+            The seed with which the halves are drawn.
+
+        Returns
+        -------
+        (rows of ``lags_``,) array
+            The fraction of halves in which the lag was found.
+
+        Examples
+        --------
+        >>> import scb
+        >>> x = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)
+        >>> scb.SparseContextualBigram(max_lag=6).fit(x).stability(x, n_halves=4)
+        array([1., 1., 1.])
+        """
+        model = self._model()
+        if model.used_covariates:
+            _, codes, beside = self._coded(X, lengths, covariates)
+            data = model.windows(codes, beside)
+        else:
+            data, classes, _ = windows_of_symbols(X, lengths, model.max_lag, model.context)
+            if not np.array_equal(classes, self.classes_):
+                raise InputError("X holds other symbols than in fit: give the data of the fit")
+        progress = _print_half if self.verbose else None
+        again = found_again(model, data, self._settings(), n_halves, random_state, progress)
+        self._fitted = replace(model, evidence={**model.evidence, "found": again})
+        return again
 
     def plot_matrices(self) -> "Figure":
         """Plot what the symbol at each lag does to the next one, as heat maps.
@@ -125,3 +190,7 @@ class LagReasons(LagPredictor):
         ('all lags', 'symbol at the lag')
         """
         return plot_matrices(self._model())
+
+
+def _print_half(turn: int, halves: int) -> None:
+    print(f"half {turn} of {halves}", file=sys.stderr, flush=True)

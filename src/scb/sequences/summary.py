@@ -27,10 +27,10 @@ class LagSummary:
         What was fitted and how well, one line each.
     columns : dict of (lags,) arrays
         The columns of the table, with a row for each current symbol and lag: ``context`` (the
-        current symbol), ``lag``, ``weight``, ``influence`` with the ends ``low`` and ``high`` of
-        its 95 % interval, the gain in log-likelihood ``nats``, ``nats_bound``, which is 1 where the
-        gain is at most that, the gain ``delta_bic``, and ``found``, once ``stability`` has been
-        called.
+        current symbol), ``lag`` (0 for covariates, which ``source`` names), ``weight``,
+        ``influence`` with the ends ``low`` and ``high`` of its 95 % interval, the gain in
+        log-likelihood ``nats``, ``nats_bound``, which is 1 where the gain is at most that, the gain
+        ``delta_bic``, and ``found``, once ``stability`` has been called.
     warnings : list of str
         What a reader should not miss, one line each.
 
@@ -88,6 +88,8 @@ def summarise(model: LagModel, held_out: float | None = None) -> LagSummary:
     ]
     if facts.choices:
         about.append(said_of_choices(facts.choices))
+    if facts.covariates:
+        about.append(_said_of_covariates(model))
     if model.background is not None:
         weight = range_of(model.background_weight, 3)
         about.append(f"background: {model.background.name}; its weight {weight}")
@@ -100,6 +102,19 @@ def summarise(model: LagModel, held_out: float | None = None) -> LagSummary:
         *_doubtful_lags(columns),
     ]
     return LagSummary(answer_of(model), about, columns, warnings)
+
+
+def _said_of_covariates(model: LagModel) -> str:
+    """Which of the covariates that were offered matter, and how."""
+    used = [name for name, is_used in model.facts.covariates.items() if is_used]
+    unused = [name for name, is_used in model.facts.covariates.items() if not is_used]
+    said = [f"matter: {', '.join(used)}"] if used else []
+    if model.chooser is not None:
+        name = model.covariates[model.chooser].name
+        said.append(f"the current symbol and {name} together choose the lags")
+    if unused:
+        said.append(f"do not matter, as far as these data can tell: {', '.join(unused)}")
+    return f"covariates that {'; '.join(said)}"
 
 
 def _bits(model: LagModel, held_out: float | None) -> str:
@@ -130,7 +145,8 @@ def _summary_columns(model: LagModel) -> Arrays:
         "low": np.maximum(influence - 1.96 * error, 0.0),
         "high": np.minimum(influence + 1.96 * error, 1.0),
     }
-    names = {name: table.pop(name) for name in ("context", "lag", "weight")}
+    first = [name for name in ("context", "source", "lag", "weight") if name in table]
+    names = {name: table.pop(name) for name in first}
     return names | interval | table
 
 
@@ -168,7 +184,11 @@ def _written(columns: Arrays, most: int = 60) -> list[str]:
     chosen = {name: column[order] for name, column in columns.items()}
     cells = {
         "now": ["any" if x is None else repr(x) for x in chosen["context"].tolist()],
-        "lag": [str(x) for x in chosen["lag"]],
+        **(
+            {"source": chosen["source"].tolist()}
+            if "source" in chosen
+            else {"lag": [str(x) for x in chosen["lag"]]}
+        ),
         "weight": [f"{x:.3f}" for x in chosen["weight"]],
         "influence": [f"{x:.3f}" if x > 0 else "" for x in chosen["influence"]],
         "95 %": [
@@ -279,6 +299,6 @@ def _incomplete_lags(model: LagModel) -> list[str]:
     weights = [f"({weight:.2f})" for weight in model.background_weight[lacking]]
     where = weights[0]
     if model.context:
-        symbols = map(repr, model.classes[lacking].tolist())
+        symbols = map(repr, model.contexts[lacking].tolist())
         where = "after " + ", ".join(map(" ".join, zip(symbols, weights, strict=True)))
     return [f"not all lags are found {where}: that part of the distribution is explained by no lag"]

@@ -6,8 +6,8 @@ read. If it can be read in more than one way, an error says which argument decid
 """
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -49,6 +49,8 @@ class Sequences:
         The number of rows of the table, if ``rows`` are given.
     separator : str, default " "
         What stands between symbols where they are written; nothing between characters.
+    covariates : dict of lists, optional
+        Columns that are known when a symbol is predicted, in the order of the input.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class Sequences:
     rows: Codes | None = None
     n_rows: int = 0
     separator: str = " "
+    covariates: dict[str, Any] | None = None
 
     def __len__(self) -> int:
         """The number of sequences."""
@@ -126,7 +129,9 @@ class ColumnRoles(NamedTuple):
     order: str | None = None
 
 
-def sequences_in(table: Any, roles: ColumnRoles, gap: Any = None) -> Sequences:
+def sequences_in(
+    table: Any, roles: ColumnRoles, gap: Any = None, covariates: Sequence[str] = ()
+) -> Sequences:
     """Read sequences from a table of Arrow; after a pause of more than ``gap`` a new one begins.
 
     Without roles, a table of one column is one sequence; if its columns have most symbols in
@@ -137,9 +142,14 @@ def sequences_in(table: Any, roles: ColumnRoles, gap: Any = None) -> Sequences:
     if table.num_rows == 0:
         raise InputError("the table has no rows")
     _require_different(names)
-    for name in roles:
+    for name in (*roles, *covariates):
         if name is not None and name not in names:
             raise InputError(f"there is no column {name!r}: there are {', '.join(map(str, names))}")
+    if covariates:
+        sequences = sequences_in(table.drop_columns(list(covariates)), roles, gap)
+        said = f"{sequences.said}; covariates: {', '.join(covariates)}"
+        beside = {name: table[name] for name in covariates}
+        return replace(sequences, covariates=beside, said=said)
     for name in names if roles.column is None else filter(None, roles):
         _require_symbols(name, table[name].type, lists=name not in (roles.group, roles.order))
     if gap is not None and roles.order is None:

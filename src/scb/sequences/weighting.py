@@ -9,22 +9,28 @@ import numpy as np
 
 from scb.arrays import Array
 from scb.inputs import InputError, real_array
+from scb.mixture.arrays import Ints
 from scb.mixture.data import Data, Here
 from scb.mixture.partition import Partition
 from scb.mixture.subsets import has_weight
 from scb.mixture.windows import Block
 from scb.sequences.choice import in_states
-from scb.sequences.coding import windows_of_codes
-from scb.sequences.explaining import labels_among
+from scb.sequences.coding import labels_among, windows_of_codes
 from scb.sequences.lag_model import LagModel
 from scb.sequences.symbols import as_sequences, encode
 from scb.sequences.tables import Classes, Codes, Sequences
 
 
 def windows_with_weights(
-    sequences: Sequences, max_lag: int, context: bool, sample_weight: Any, probabilities: Any
+    sequences: Sequences,
+    max_lag: int,
+    context: bool,
+    sample_weight: Any,
+    probabilities: Any,
+    beside: Ints | None,
 ) -> tuple[Data, Classes, int | None]:
-    """Windows with weights or soft labels; the symbols; and the common length of several sequences.
+    """Windows with weights or soft labels, and with covariates of which ``beside`` (symbols,
+    covariates) are the codes; the symbols; and the common length of several sequences.
 
     A sequence without weight is left out.
     """
@@ -35,10 +41,12 @@ def windows_with_weights(
     kept = [i for i, part in enumerate(parts) if part.any()]
     if len(kept) < len(parts) and probabilities is None:
         every = list(sequences)
+        if beside is not None:
+            beside = beside[np.repeat([part.any() for part in parts], sequences.lengths)]
         sequences = as_sequences([every[i] for i in kept])
         weight = np.concatenate([parts[i] for i in kept])
     codes, classes = encode(sequences)
-    data = weighted_windows(codes, len(classes), max_lag, context, weight)
+    data = weighted_windows(codes, len(classes), max_lag, context, weight, beside)
     if probabilities is not None:
         data = with_soft_labels(data, codes, weight, probabilities)
     same = sequences.many and len(set(sequences.lengths)) == 1
@@ -66,12 +74,17 @@ def symbol_weights(sequences: Sequences, sample_weight: Any) -> Array:
 
 
 def weighted_windows(
-    codes: list[Codes], N: int, max_lag: int, context: bool, weight: Array
+    codes: list[Codes],
+    N: int,
+    max_lag: int,
+    context: bool,
+    weight: Array,
+    beside: Ints | None = None,
 ) -> Data:
     """The windows of sequences, each with the weight of its label, those without weight left out;
     ``weight`` is (symbols,).
     """
-    data = windows_of_codes(codes, N, max_lag, context)
+    data = windows_of_codes(codes, N, max_lag, context, beside=beside)
     (partition,) = data.partitions
     weighted = replace(partition, weight=weight[labels_among(codes)]).only(0, has_weight)
     flat = np.concatenate(codes)
@@ -105,6 +118,8 @@ def with_soft_labels(data: Data, codes: list[Codes], weight: Array, probabilitie
     sample, label = np.nonzero(p)
     repeated = Block(block.tokens, block.starts[sample], block.last[sample], label)
     soft = replace(Partition.from_blocks([repeated]), weight=p[sample, label])
+    if partition.beside is not None:
+        soft = replace(soft, beside=partition.beside[sample])
     return _data(data, soft, data.mu * data.tokens)
 
 

@@ -294,10 +294,9 @@ def _rounded(run: Run, mu: Array, roundings: Sequence[Rounding], stage: str) -> 
             mirrored = isinstance(rounding, ResolveSign) and V is not run.V
             run = replace(run, V=V, parameters=A.like(there))
         else:
-            A = np.asarray(A)
-            V, rounded_A = rounded(rounding, run.V, A, mu, stage)
-            mirrored = isinstance(rounding, ResolveSign) and not np.array_equal(A, rounded_A)
-            run = replace(run, V=V, parameters=rounded_A)
+            V, new_A = rounded(rounding, run.V, np.asarray(A), mu, stage)
+            mirrored = isinstance(rounding, ResolveSign) and not np.array_equal(A, new_A)
+            run = replace(run, V=V, parameters=A.like(new_A) if isinstance(A, OnGpu) else new_A)
         if mirrored:
             run = replace(run, mirrored=run.step)
     return run

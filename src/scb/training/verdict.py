@@ -15,7 +15,7 @@ Beside its samples, the judge knows what Algorithm 1 knows: μ, K_P, and how man
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -193,19 +193,21 @@ class HeldOut:
         K_V = centred_square(V, mu)
         steps_V = [precondition_V(g.V, mu, "mu") / square_A for g in (one, two)]
         dist_V = distance(steps_V[0], steps_V[1], mu, (len(mu) - 1) ** 2)
+        # If the noise cannot be measured, the distances must do.
+        signal = 1.0
+        stands_out: Any = np.ones_like(A, dtype=bool)
+        if self._is_sparse(A):
+            centred, stands_out = _standing_out(A)
+            signal = float(there @ np.where(stands_out, centred, 0.0).sum(axis=0))
         dist_A = dist_A_star = Distance(np.inf)
         if K_V > 1e-12:
             estimates = [A - precondition_A(g.A, there) / K_V for g in (one, two)]
             scale = root(self.K_P / K_V)
-            dist_A = self._distance_A(A, estimates, scale, there)
-            dist_A_star = self._distance_A(
-                threshold_normalize(A, 1 / (6 * self.sparsity)), estimates, scale, there
-            )
-        # If the noise cannot be measured, the distances must do.
-        signal = 1.0
-        if self._is_sparse(A):
-            centred, stands_out = _standing_out(A)
-            signal = float(there @ np.where(stands_out, centred, 0.0).sum(axis=0))
+            dist_A = self._distance_A(A, stands_out, estimates, scale, there)
+            star = threshold_normalize(A, 1 / (6 * self.sparsity))
+            if self._is_sparse(A):
+                stands_out = _standing_out(star)[1]
+            dist_A_star = self._distance_A(star, stands_out, estimates, scale, there)
         verdict = verdict_on(
             Findings(K_V / self.K_P, signal, dist_V, dist_A, dist_A_star), self.tolerance
         )
@@ -215,23 +217,23 @@ class HeldOut:
         """Whether most entries of a column are noise, so that the noise can be measured by them."""
         return 4 * self.sparsity <= len(A)
 
-    def _distance_A(self, A: Array, estimates: list[Array], scale: float, mu: Array) -> Distance:
+    def _distance_A(
+        self, A: Array, there: Any, estimates: list[Array], scale: float, mu: Array
+    ) -> Distance:
         """‖A − Q‖_μ from two independent estimates of βQ + (1 − β)11ᵀ/T, β = K_VP/K_V, all (T, N).
 
-        All but a few of the T·N entries are noise: looked at is where A stands out, and where the
-        first estimate does; elsewhere Q is taken to be 0. But a small weight may be hidden there.
+        All but a few of the T·N entries are noise: looked at is ``there`` (T, N), where A stands
+        out, and where the first estimate does; elsewhere Q is taken to be 0. But a small weight may be hidden there.
         Where V has learned P up to its scale, β is ``scale`` = √(K_P/K_V), so that the mass of Q at
         the positions that are seen is known, and what a column lacks is the hidden weight. The
         distance counts it as if it stood at one position. Where most positions matter, all are
         looked at.
         """
         T = len(A)
-        there = np.ones_like(A, dtype=bool)
         if self._is_sparse(A):
             apart = estimates[0] - A
             spread = spread_about(apart, 0.0)
-            there = _standing_out(A)[1]
-            there |= np.abs(apart) > spread * noise_quantile(A.size) + TINY
+            there = there | (np.abs(apart) > spread * noise_quantile(A.size) + TINY)
         found = [(estimate - (1 - scale) / T) / scale for estimate in estimates]
         errors = [np.where(there, A - one, 0.0) for one in found]
         seen = distance(errors[0], errors[1], mu, max(int(there.sum()), 1))

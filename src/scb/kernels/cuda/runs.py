@@ -98,6 +98,10 @@ class DeviceRuns:
         """A copy of an array of the device in NumPy."""
         return self._device.to_host(array)
 
+    def to_device(self, array: Any) -> Any:
+        """A contiguous array of NumPy or of the device on the device."""
+        return self._device.xp.ascontiguousarray(self._device.xp.asarray(array))
+
     def to_host(self, columns: Any) -> Array:
         """A copy of an A (N, stride) of the device in NumPy, (T, N) and column-contiguous."""
         return self.fetch(self._device.xp.ascontiguousarray(columns[:, : self.T])).T

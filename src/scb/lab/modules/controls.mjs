@@ -13,9 +13,22 @@ const TASK = [
   { name: "seed", label: "task seed", plain: true, whole: true, help: "taskSeed" },
 ];
 const RUN = [
-  { name: "recipe", label: "recipe", choices: { paper: "the paper's", tuned: "tuned", sgd: "SGD, no ℓ1", softmax: "softmax attention" } },
+  {
+    name: "recipe",
+    label: "recipe",
+    choices: { paper: "the paper's", tuned: "tuned", sgd: "SGD, no ℓ1", softmax: "softmax attention" },
+  },
   { name: "lam", label: "λ", low: 1e-6, high: 1e-2, log: true, only: ["paper"] },
-  { name: "batchSize", label: "batch size B", least: 1, low: 4, high: 2048, whole: true, log: true, only: ["paper", "sgd", "softmax"] },
+  {
+    name: "batchSize",
+    label: "batch size B",
+    least: 1,
+    low: 4,
+    high: 2048,
+    whole: true,
+    log: true,
+    only: ["paper", "sgd", "softmax"],
+  },
   { name: "eta", label: "η of stages", triple: true, only: ["paper", "sgd"] },
   { name: "steps", label: "steps of stages", triple: true, whole: true, only: ["paper", "sgd", "softmax"] },
   { name: "accuracy", label: "accuracy", low: 0.005, high: 0.1, log: true, only: ["tuned"] },
@@ -58,7 +71,8 @@ export function drawControls(root, page, act, asked = null, rest = true) {
   const make = fieldMaker(page, act, take);
   const first = (asked ?? []).filter((name) => name.includes(".") && fits(specOf(name), name, state)).map(make);
   if (asked?.includes("turn")) first.push(row(element("button", { id: "turn", onclick: act.turn }, "Turn the heads")));
-  const others = (specs, kind) => specs.map((spec) => `${kind}.${spec.name}`).filter((name) => !asked?.includes(name) && fits(specOf(name), name, state));
+  const others = (specs, kind) =>
+    specs.map((spec) => `${kind}.${spec.name}`).filter((name) => !asked?.includes(name) && fits(specOf(name), name, state));
   const own = asked?.includes("own") ? [take(dataFields(page, act.ownData, true))] : [];
   const tabs = state.runs.length > 1 || !asked ? [runTabs(page, act, asked === null)] : [];
   const tries = asked && (first.length || tabs.length) ? [group("Try it", ...tabs, ...first)] : [];
@@ -69,7 +83,9 @@ export function drawControls(root, page, act, asked = null, rest = true) {
     ...(own.length ? [] : [take(dataFields(page, act.ownData, false))]),
     take(keepFields(act.keep)),
   ];
-  const folded = asked ? [element("details", { id: "settings" }, element("summary", {}, "All settings"), ...(rest ? all() : []))] : all();
+  const folded = asked
+    ? [element("details", { id: "settings" }, element("summary", {}, "All settings"), ...(rest ? all() : []))]
+    : all();
   root.replaceChildren(...own, ...tries, ...(rest ? folded : []));
   for (const id of open) root.querySelector(`#${id}`)?.setAttribute("open", "");
   if (focused) root.querySelector(`#${CSS.escape(focused)}`)?.focus();
@@ -121,7 +137,12 @@ function resetRun({ change }) {
 }
 
 function transferFields(state, transfer) {
-  const attributes = { id: "transfer", disabled: Boolean(state.data), onclick: transfer, "data-help": "transfer" };
+  const attributes = {
+    id: "transfer",
+    disabled: Boolean(state.data) || state.task.heads > 1,
+    onclick: transfer,
+    "data-help": "transfer",
+  };
   return group("Transfer", row(element("button", attributes, "Keep V, draw a new Q, go on")));
 }
 
@@ -131,10 +152,19 @@ function dataFields(page, { use, drop, kalevala }, open) {
     rows: 5,
     "aria-label": "Your text or column",
   });
-  const units = { guess: "guess what symbols are", characters: "symbols are characters", words: "symbols are words", lines: "symbols are lines" };
+  const units = {
+    guess: "guess what symbols are",
+    characters: "symbols are characters",
+    words: "symbols are words",
+    lines: "symbols are lines",
+  };
   const options = Object.entries(units).map(([value, words]) => element("option", { value }, words));
   const unit = element("select", { id: "own-unit", "aria-label": "Symbols are" }, ...options);
-  const train = element("button", { id: "own-train", class: "primary", onclick: () => use(text.value || (page.state.data?.text ?? ""), unit.value) }, "Train on it");
+  const train = element(
+    "button",
+    { id: "own-train", class: "primary", onclick: () => use(text.value || (page.state.data?.text ?? ""), unit.value) },
+    "Train on it",
+  );
   const back = element("button", { id: "own-drop", onclick: drop }, "Back to tasks");
   const example = element("button", { id: "own-kalevala", onclick: kalevala }, "The Kalevala");
   text.addEventListener("dragover", (event) => event.preventDefault());

@@ -34,7 +34,8 @@ function outside() {
 export function listenForTheme(changed) {
   dark.addEventListener("change", () => changed(""));
   addEventListener("message", ({ data }) => data?.scbLab?.theme && changed(data.scbLab.theme));
-  if (outside()) new MutationObserver(() => changed("")).observe(parent.document.documentElement, { attributeFilter: ["data-theme"] });
+  if (outside())
+    new MutationObserver(() => changed("")).observe(parent.document.documentElement, { attributeFilter: ["data-theme"] });
 }
 
 /** Tell the page outside how high the lab is, whenever that changes. */

@@ -46,7 +46,10 @@ function triple(spec, id, read, write) {
     return box(spec, i ? `${id}-${i}` : id, () => read()[i], replace);
   });
   parts.forEach((part, i) => part.node.setAttribute("aria-label", `${spec.label}, stage ${i + 1}`));
-  return { node: element("span", { class: "triple" }, ...parts.map((part) => part.node)), sync: () => parts.forEach((part) => part.sync()) };
+  return {
+    node: element("span", { class: "triple" }, ...parts.map((part) => part.node)),
+    sync: () => parts.forEach((part) => part.sync()),
+  };
 }
 
 // A box for a number: what is no number is marked, and changes nothing.

@@ -21,7 +21,10 @@ export const heads = {
     const { A } = runs[state.view].attention;
     const { context, height } = prepare(canvas, style.paper);
     const low = A.reduce((least, a) => Math.min(least, a), 0);
-    const high = task.truth.weights.reduce((most, w) => Math.max(most, w), A.reduce((most, a) => Math.max(most, a), 0));
+    const high = task.truth.weights.reduce(
+      (most, w) => Math.max(most, w),
+      A.reduce((most, a) => Math.max(most, a), 0),
+    );
     for (const { h, k, box } of layout(canvas, task)) {
       const map = axes(context, box, { x: [0, task.T], y: [1.1 * low, 1.1 * high], style, xTicks: 0, yTicks: 2 });
       const wide = (box.right - box.left) / task.T;
@@ -42,13 +45,18 @@ export const heads = {
     for (const left of [38, canvas.clientWidth / 2 + 38]) context.fillText("position 0", left, height - 1);
   },
   at(x, y, canvas, { task, runs, state }) {
-    const found = layout(canvas, task).find(({ box }) => x >= box.left && x <= box.right && y >= box.top - 12 && y <= box.bottom + 6);
+    const found = layout(canvas, task).find(
+      ({ box }) => x >= box.left && x <= box.right && y >= box.top - 12 && y <= box.bottom + 6,
+    );
     if (!found) return null;
     const { h, k, box } = found;
     const t = Math.min(Math.floor(((x - box.left) / (box.right - box.left)) * task.T), task.T - 1);
     const entry = entryAt(task, k, t);
     const weight = short(weightsOf(runs[state.view].attention.A, task, h, k)[t]);
-    const truth = entry < 0 ? "should be ignored" : `belongs to pattern ${task.truth.owners[entry]}, with true weight ${short(task.truth.weights[entry])}`;
+    const truth =
+      entry < 0
+        ? "should be ignored"
+        : `belongs to pattern ${task.truth.owners[entry]}, with true weight ${short(task.truth.weights[entry])}`;
     return `After token ${k}, head ${h} gives position ${t} the weight ${weight}. It ${truth}.`;
   },
   stops(canvas, { task }) {
@@ -78,7 +86,8 @@ function label(context, box, h, k, style) {
 // ---------------------------------------------------------------------------------------------------- the singular values
 
 const boxOf = (canvas) => ({ left: 44, right: canvas.clientWidth - 8, top: 16, bottom: canvas.clientHeight - 32 });
-const endOf = ({ task, runs }) => Math.max(...task.stages.map((stages) => stages.reduce((sum, { steps }) => sum + steps, 0)), ...runs.map((run) => run.step));
+const endOf = ({ task, runs }) =>
+  Math.max(...task.stages.map((stages) => stages.reduce((sum, { steps }) => sum + steps, 0)), ...runs.map((run) => run.step));
 
 export const singular = {
   draw(canvas, view) {
@@ -103,8 +112,17 @@ export const singular = {
       context.fillText(`σ${"₁₂"[i]} of the task`, box.left + 4, map.y(value) - 2);
     });
     context.setLineDash([]);
-    ["sigma_1", "sigma_2"].forEach((name, i) => trace(context, box, map, history.step, history[name], { color: style.ink, width: 2.4 - 0.6 * i }));
-    trace(context, box, map, history.step, history.overlap.map((value) => value * task.singular[0]), { color: style.theory, width: 1.2, dash: [2, 3] });
+    ["sigma_1", "sigma_2"].forEach((name, i) =>
+      trace(context, box, map, history.step, history[name], { color: style.ink, width: 2.4 - 0.6 * i }),
+    );
+    trace(
+      context,
+      box,
+      map,
+      history.step,
+      history.overlap.map((value) => value * task.singular[0]),
+      { color: style.theory, width: 1.2, dash: [2, 3] },
+    );
     if (view.cursor !== undefined) line(context, map.x(view.cursor), box.top, map.x(view.cursor), box.bottom);
   },
   at(x, y, canvas, view) {
@@ -112,13 +130,19 @@ export const singular = {
     if (x < box.left || x > box.right) return null;
     const { history } = view.runs[view.state.view];
     const step = ((x - box.left) / (box.right - box.left)) * endOf(view);
-    const row = Math.max(0, history.step.findLastIndex((s) => s <= step));
+    const row = Math.max(
+      0,
+      history.step.findLastIndex((s) => s <= step),
+    );
     const [first, second] = view.task.singular.map(short);
     return `At step ${history.step[row]}: σ₁ = ${short(history.sigma_1[row])} of ${first}, σ₂ = ${short(history.sigma_2[row])} of ${second}; the less clear head has overlap ${short(history.overlap[row])} with a true one.`;
   },
   stops(canvas, view) {
     const box = boxOf(canvas);
     const reached = view.runs[view.state.view].history.step.at(-1) / endOf(view);
-    return Array.from({ length: 21 }, (_, i) => [box.left + (i / 20) * reached * (box.right - box.left), (box.top + box.bottom) / 2]);
+    return Array.from({ length: 21 }, (_, i) => [
+      box.left + (i / 20) * reached * (box.right - box.left),
+      (box.top + box.bottom) / 2,
+    ]);
   },
 };

@@ -26,7 +26,9 @@ export function singularValues(left, right) {
 export function headConstants({ P, mu, weights, owners, sparsity, N, T }) {
   const tables = [0, 1].map((h) => centred(headOf(P, h, N), mu));
   const right = grid(2, (h, g) => innerV(tables[h], tables[g], mu));
-  const left = grid(2, (h, g) => (h === g ? weights.reduce((sum, w, j) => sum + (owners[j] === h ? w * w * mu[Math.floor(j / sparsity)] : 0), 0) : 0));
+  const left = grid(2, (h, g) =>
+    h === g ? weights.reduce((sum, w, j) => sum + (owners[j] === h ? w * w * mu[Math.floor(j / sparsity)] : 0), 0) : 0,
+  );
   const singular = singularValues(left, right);
   const ratio = Math.sqrt((right[0][0] + right[1][1]) / (left[0][0] + left[1][1]));
   return { tables, left, right, singular, K_P: singular[0] * ratio, K_Q: singular[0] / ratio, squareQ: left[0][0] + left[1][1], T };
@@ -69,7 +71,11 @@ export function headStart(mu, seed, size = 0.01) {
   const out = new Float64Array(2 * N * N);
   for (let h = 0; h < 2; h++) {
     const G = Float64Array.from({ length: N * N }, () => rng.normal());
-    preconditionV(G.map((g, i) => g * mu[i % N]), mu, "mu").forEach((g, i) => (G[i] = g));
+    preconditionV(
+      G.map((g, i) => g * mu[i % N]),
+      mu,
+      "mu",
+    ).forEach((g, i) => (G[i] = g));
     const norm = Math.sqrt(innerV(G, G, mu));
     const start = trivialV(mu);
     G.forEach((g, i) => (out[h * N * N + i] = start[i] + (size * g) / norm));
@@ -118,7 +124,15 @@ export function headGradient(source, batchSize, step, V, A, N, T, space) {
 /** Memory for `headGradient`. */
 export function headSpace(N, T) {
   const floats = (n) => new Float64Array(n);
-  return { codes: new Uint8Array(T), lanes: floats(4 * N), mass: floats(2 * N), residual: floats(N), scores: floats(2 * N), gV: floats(2 * N * N), gA: floats(2 * N * T) };
+  return {
+    codes: new Uint8Array(T),
+    lanes: floats(4 * N),
+    mass: floats(2 * N),
+    residual: floats(N),
+    scores: floats(2 * N),
+    gV: floats(2 * N * N),
+    gA: floats(2 * N * T),
+  };
 }
 
 // ---------------------------------------------------------------------------------------------------- the gauge
@@ -168,7 +182,9 @@ function closeColumn(A, begin, length) {
  * fits best is found by trying many, and the lines become the axes.
  */
 export function turnHeads(V, A, mu, size) {
-  const [xx, xy, yy] = [(x) => x * x, (x, y) => x * y, (_, y) => y * y].map((term) => pairsOf(A, mu).reduce((sum, [x, y]) => sum + term(x, y), 0));
+  const [xx, xy, yy] = [(x) => x * x, (x, y) => x * y, (_, y) => y * y].map((term) =>
+    pairsOf(A, mu).reduce((sum, [x, y]) => sum + term(x, y), 0),
+  );
   const first = Math.sqrt(xx);
   const along = xy / first;
   mix(V, A, mu, [
@@ -178,7 +194,8 @@ export function turnHeads(V, A, mu, size) {
   const pairs = pairsOf(A, mu);
   const far = Math.max(...pairs.map(([x, y]) => Math.hypot(x, y)));
   const bright = pairs.filter(([x, y]) => Math.hypot(x, y) > far / 4);
-  const turned = (angle) => bright.map(([x, y]) => [x * Math.cos(angle) + y * Math.sin(angle), y * Math.cos(angle) - x * Math.sin(angle)]);
+  const turned = (angle) =>
+    bright.map(([x, y]) => [x * Math.cos(angle) + y * Math.sin(angle), y * Math.cos(angle) - x * Math.sin(angle)]);
   const misfit = (angle) => turned(angle).reduce((sum, [x, y]) => sum + Math.min(x * x, y * y), 0);
   const angles = Array.from({ length: 180 }, (_, i) => (i * Math.PI) / 360);
   const best = angles.reduce((least, angle) => (misfit(angle) < misfit(least) ? angle : least));
@@ -193,5 +210,7 @@ export function turnHeads(V, A, mu, size) {
 
 function pairsOf(A, mu) {
   const T = A.length / mu.length / 2;
-  return Array.from(mu, (share, k) => Array.from({ length: T }, (_, t) => [A[2 * k * T + t], A[(2 * k + 1) * T + t]].map((a) => a * Math.sqrt(share)))).flat();
+  return Array.from(mu, (share, k) =>
+    Array.from({ length: T }, (_, t) => [A[2 * k * T + t], A[(2 * k + 1) * T + t]].map((a) => a * Math.sqrt(share))),
+  ).flat();
 }

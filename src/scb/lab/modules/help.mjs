@@ -1,48 +1,49 @@
-// What things are, in the paper's words and ours: shown on hover and on focus.
+// What things are, in plain words and the paper's symbols: shown on hover and on focus.
 export const HELP = {
-  sample: "One of the samples that the run is trained on, from the tokens to the loss. The weights and the prediction are those of the model as it stands, or as it stood at the step that the slider shows.",
+  sample:
+    "One of the samples that the run is trained on, from its tokens to its loss. Weights and prediction are those of the model at the step that is shown.",
   attention:
-    "Attention A beside the truth Q. One strip for each last token k: its column a^(k) says how much each of the T positions counts. Rings: the true weights q^(k), a “sparse probability vector determined by the last token”. Dots and stems: what has been learned there. The rest is drawn as a density: light from least to largest, dark its typical size.",
+    "The learned attention A against the true Q. There is one strip for each last token, with the weight of each of the T positions. Rings: the true weights. Dots and stems: the weights learned there. Grey: all other positions, light from the smallest to the largest weight, dark their typical size.",
   matrices:
-    "The value matrix V beside the “global knowledge” P, the transition matrix: column m is the distribution of the next token when the attended token is m. Dark is 0, light the largest entry of P.",
+    "The learned value matrix V beside the true transition matrix P. Column m is the distribution of the next token when the attended token is m. Dark is 0, bright the largest entry of P.",
   plane:
-    "The two signals. α_V and α_A say how far V and A have come on the way from knowing nothing (0) to the truth (1). Arrows: the population process, that is, training with an infinite batch. The thin line is its path from the start.",
-  dist_A: "‖A − Q‖_μ: how far the attention is from the truth. Thin: the population process.",
-  dist_V: "‖V − P‖_μ: how far the transition is from the truth. Thin: the population process.",
+    "How far V (α_V) and A (α_A) have come from knowing nothing (0) to the true P and Q (1). Arrows and the thin line show training with an infinite batch, the population process.",
+  dist_A: "‖A − Q‖_μ: the distance of the attention from the true Q. Thin line: training with an infinite batch.",
+  dist_V: "‖V − P‖_μ: the distance of V from the true P. Thin line: training with an infinite batch.",
   delta_A:
-    "‖Δ_A‖_μ: what in A is neither signal nor uniform, “the distance to the population trajectory”. Noise of mini-batches adds up here unless the ℓ1 step removes it.",
-  delta_V: "‖Δ_V‖_μ: the same for V.",
-  loss: "The population loss ½E‖e_o − VXa‖². Own data: its mean over windows of the text. Thin: the population process.",
+    "‖Δ_A‖_μ: the part of A that is neither signal nor uniform. Mini-batch noise piles up here unless the ℓ1 step removes it.",
+  delta_V: "‖Δ_V‖_μ: the part of V that is neither signal nor the start. Mini-batch noise piles up here.",
+  loss: "The expected loss ½E‖e_o − VXa‖²; for your own text, its mean over windows of the text. Thin line: training with an infinite batch.",
   dist_A_star:
-    "‖A* − Q‖_μ: the distance after thresholding and normalising A, the “star” of the paper's figure. It falls once the true positions stand out of the noise, long before A itself is close.",
-  lags: "The earlier symbols that count most, and after which current symbol. Lag 1 is the current symbol, which chooses; the model looks at lag 2 and beyond.",
+    "‖A* − Q‖_μ: the distance after A has been thresholded and normalised, as in the paper's figure. It falls once the true positions stand out of the noise, long before A itself is close.",
+  lags: "The lags that get most attention, for each current symbol. Lag 1 is the current symbol, which chooses where to look; the model looks at lag 2 and beyond.",
   heads:
-    "One column for each head, one strip for each last token. Bars: the weight that the head gives to each position. Rings: the true weights, in the colour of the pattern (the table P) that the position belongs to. A head that has one pattern has bars of one colour.",
+    "One column for each head, one strip for each last token. Bars: the weight that the head gives to each position. Rings: the true weights, in the colour of the pattern (the table P) that the position belongs to. A head that has learned one pattern has bars of one colour.",
   singular:
-    "The function of the two heads is a matrix of rank two. Lines: its singular values. Dashed: those of the task. Each is learned in a time that goes like 1/σ. Dotted: how close the less clear of the two heads is to a true one, from 0 to 1 (at the upper dashed line).",
-  N: "Number of tokens, the size of the vocabulary.",
-  T: "Sequence length: positions among which attention must find the few that matter.",
-  sparsity: "The paper's Q: how many positions each token attends to.",
+    "What the two heads compute together is a matrix of rank two. Solid lines: its two singular values; dashed: those of the task. The larger a singular value, the sooner it is learned. Dotted: how close the less clear of the two heads is to a true one, from 0 to 1 (the upper dashed line).",
+  N: "The number of different tokens.",
+  T: "The number of positions, among which attention must find the few that matter.",
+  sparsity: "How many positions each last token attends to; the paper's Q.",
   ensemble:
-    "How P is drawn. “strong” meets the paper's assumption (c), K_P ≥ ‖μ‖²; the others are ordinary random matrices: Dirichlet columns, normalised uniform columns, softmax of Gaussians.",
-  K_P: "How sharp P is: K_P = ‖P − μ1ᵀ‖²_μ, the contrast that attention can learn from. 0 leaves P as it was drawn; another value moves it there, towards μ1ᵀ or towards the identity.",
-  taskSeed: "The task of this seed; `scb train --task-seed` has the same.",
+    "How P is drawn. “Strong” meets the paper's assumption (c), K_P ≥ ‖μ‖². The others are ordinary random matrices: Dirichlet columns, normalised uniform columns, softmax of Gaussians.",
+  K_P: "How sharp P is: K_P = ‖P − μ1ᵀ‖²_μ, the contrast that attention can learn from. 0 leaves P as it was drawn; any other value moves P there, towards μ1ᵀ or towards the identity.",
+  taskSeed: "Another seed is another task. `scb train --task-seed` draws the same one.",
   recipe:
-    "paper: Algorithm 1 with the settings of the experiment. tuned: the same with batch sizes, λ and stage ends by theory and measured noise. sgd: the preconditioned gradients without the ℓ1 step. softmax: plain SGD on a transformer whose attention is a softmax.",
-  eta: "Step sizes of the three stages: η_V = η/K_Q and η_A = η/K_P.",
+    "The paper's: Algorithm 1 with the settings of the paper's experiment. Tuned: batch sizes, λ and the ends of stages follow from theory and measured noise. SGD: no ℓ1 step. Softmax: plain SGD on a transformer whose attention is a softmax.",
+  eta: "The step sizes of the three stages: η_V = η/K_Q and η_A = η/K_P.",
   steps:
-    "Length of the three stages. Stage 1 boosts the signal from zero, Stage 2 has the ℓ1 step, Stage 3 trains V alone on the normalised attention. The paper's experiment has no third.",
-  batchSize: "B, fresh samples per step. The noise falls with √B.",
-  lam: "λ: what the proximal step takes from every entry of A. “During the proximal step, all small entries are set to 0, and λ is subtracted from all large coordinates.”",
+    "The lengths of the three stages. Stage 1 grows the signal from zero, Stage 2 adds the ℓ1 step, Stage 3 trains V alone on the normalised attention. The paper's experiment has no Stage 3.",
+  batchSize: "B, the number of fresh samples per step. The noise falls with √B.",
+  lam: "λ, the amount that the ℓ1 (proximal) step takes from every entry of A in Stage 2. What is smaller becomes 0.",
   projector:
-    "How the gradient of V is kept on Vμ = μ. The Euclidean one is the paper's I − μμᵀ/‖μ‖², which lets noise of a size that does not fall with T leak in; that of the μ-product is orthogonal in the paper's own inner product, and does not. The paper's recipe and SGD have the first, “tuned” and transfer the second.",
+    "How the gradient of V is kept on Vμ = μ. The paper's Euclidean projector, I − μμᵀ/‖μ‖², lets in noise that does not shrink as T grows; the μ-projector does not. By default the paper's recipe and SGD use the first, “tuned” and transfer the second.",
   resolveSign:
-    "(V, A) and its mirror image compute nearly the same function, and noise decides between them. If this is on, the run goes over to the mirror after a stage where A is skewed to the left. Off is the paper's algorithm as printed.",
-  freeze: "A frozen layer stays where it began.",
-  runSeed: "What is random in the samples. The same seed gives the samples that `scb train --seed` takes.",
-  accuracy: "Target for the noise in A and V, from which the tuned recipe takes its batch sizes.",
+    "A run and its mirror image compute nearly the same function, and noise decides between them. With this on, a run whose attention is skewed the wrong way is flipped after the stage. Off is the paper's algorithm as printed.",
+  freeze: "A frozen layer stays where it started.",
+  runSeed: "The seed of the samples. `scb train --seed` takes the same ones.",
+  accuracy: "The target for the noise in A and V, from which “tuned” works out its batch sizes.",
   transfer:
-    "Keep the learned V, draw a new Q, begin with uniform attention: one step on A from V = ½V̂ + ½μ1ᵀ, then Stages 2 and 3 of Algorithm 1, and one more step on A. The sample-intensive first stage is not needed.",
+    "Keep the learned V, draw a new Q and start again from uniform attention: one step on A, then Stages 2 and 3, then one more step on A. The long first stage is not needed.",
   speed: "Steps per second.",
-  data: "Each symbol becomes a token, each window of T + 2 symbols a sample: T of context, the current symbol, and the next one to be predicted.",
+  data: "Each symbol becomes a token, and each window of T + 2 symbols a sample: T symbols of context, the current one, and the next one, which is to be predicted.",
 };

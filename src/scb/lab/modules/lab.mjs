@@ -119,7 +119,10 @@ export function describe(lab) {
         stopAt,
       })),
     ),
-    predictions: lab.task?.heads === 1 ? lab.runs.map((run) => (lab.phase === 0 && !run.W ? predict(lab.task, run.stages, lab.state.every) : [])) : [],
+    predictions:
+      lab.task?.heads === 1
+        ? lab.runs.map((run) => (lab.phase === 0 && !run.W ? predict(lab.task, run.stages, lab.state.every) : []))
+        : [],
   };
 }
 

@@ -22,7 +22,12 @@ export function reasons(tokens, V, A, N, T, count = SHOWN) {
       positive += Math.max(part, 0);
       if (part > most) [best, most] = [T + 1 - t, part];
     }
-    found.push({ token: tokens[at], lag: best, share: positive > 0 ? most / positive : 0, probability: Math.min(Math.max(sum, 0), 1) });
+    found.push({
+      token: tokens[at],
+      lag: best,
+      share: positive > 0 ? most / positive : 0,
+      probability: Math.min(Math.max(sum, 0), 1),
+    });
   }
   return found;
 }
@@ -50,7 +55,12 @@ function build(root) {
     showTip(one.title, box.left, box.top);
     say(one.title);
   });
-  root.replaceChildren(element("table", { id: "lags" }), element("p", { class: "hint" }, HINT), element("p", { class: "keys" }), text);
+  root.replaceChildren(
+    element("table", { id: "lags" }),
+    element("p", { class: "hint" }, HINT),
+    element("p", { class: "keys" }),
+    text,
+  );
 }
 
 export const lags = {
@@ -58,7 +68,9 @@ export const lags = {
     const run = runs[state.view];
     if (!root.firstChild) build(root);
     const row = (tag, ...cells) => element("tr", {}, ...cells.map((words) => element(tag, {}, words)));
-    const rows = (run.lags ?? []).slice(0, 6).map(({ token, lag, weight }) => row("td", `after “${task.names[token]}”`, `lag ${lag}`, short(weight)));
+    const rows = (run.lags ?? [])
+      .slice(0, 6)
+      .map(({ token, lag, weight }) => row("td", `after “${task.names[token]}”`, `lag ${lag}`, short(weight)));
     root.querySelector("#lags").replaceChildren(row("th", "current", "looks back", "attention"), ...rows);
     if (run.attention.A && state.data) colourText(root, run, task, state.data);
   },
@@ -68,7 +80,10 @@ function colourText(root, run, task, data) {
   const found = reasons(tokensOf(data), run.V, run.attention.A, task.N, task.T);
   const totals = new Map();
   for (const { lag, share } of found) totals.set(lag, (totals.get(lag) ?? 0) + share);
-  const leading = [...totals].sort((x, y) => y[1] - x[1]).slice(0, HUES.length).map(([lag]) => lag);
+  const leading = [...totals]
+    .sort((x, y) => y[1] - x[1])
+    .slice(0, HUES.length)
+    .map(([lag]) => lag);
   const tint = (lag, share) => (leading.includes(lag) ? `${HUES[leading.indexOf(lag)]}${alpha(share)}` : "transparent");
   const gap = data.unit === "characters" ? "" : " ";
   const symbols = found.flatMap(({ token, lag, share, probability }) => {
@@ -76,10 +91,15 @@ function colourText(root, run, task, data) {
     const words = `“${task.names[token]}”: predicted with probability ${chance}, ${Math.round(100 * share)} % of it from lag ${lag}`;
     return [element("span", { style: `background:${tint(lag, share)}`, title: words }, task.names[token]), gap];
   });
-  const keys = leading.map((lag, i) => element("span", {}, element("span", { class: "key", style: `background:${HUES[i]}` }), `lag ${lag}`));
+  const keys = leading.map((lag, i) =>
+    element("span", {}, element("span", { class: "key", style: `background:${HUES[i]}` }), `lag ${lag}`),
+  );
   root.querySelector(".keys").replaceChildren(...keys);
   root.querySelector("#reasons").replaceChildren(...symbols);
 }
 
 // Two hexadecimal digits for how opaque a share is drawn.
-const alpha = (share) => Math.round(40 + 180 * Math.min(share, 1)).toString(16).padStart(2, "0");
+const alpha = (share) =>
+  Math.round(40 + 180 * Math.min(share, 1))
+    .toString(16)
+    .padStart(2, "0");

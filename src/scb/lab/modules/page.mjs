@@ -3,17 +3,16 @@ import { drawControls } from "./controls.mjs";
 import { encode, guessUnit, tooShort } from "./data.mjs";
 import { embedded, listenForTheme, reportHeight, setTheme, whenSeen } from "./embed.mjs";
 import { historyCSV, pythonFor } from "./exports.mjs";
-import { createTape, record, seek } from "./player.mjs";
+import { absorb, append, createTape, freshRun, playTape, record, seek } from "./player.mjs";
 import { readStyle } from "./plots.mjs";
-import { SCENES, sceneHash } from "./scenes.mjs";
-import { RUN_DEFAULTS, defaultState, formatState, packText, parseState, unpackText } from "./state.mjs";
+import { SCENES, meantBy, sceneHash } from "./scenes.mjs";
+import { defaultState, formatState, packText, parseState, unpackText, useData } from "./state.mjs";
 import { announce, listScenes, sceneAt, tell, writeLegend } from "./story.mjs";
-import { listenForHelp, notice } from "./tips.mjs";
+import { listenForHelp, notice, say } from "./tips.mjs";
 import { download, drawPanels, layPanels, ready, statusLine } from "./view.mjs";
 
 const $ = (id) => document.getElementById(id);
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
-const OWN_RECIPE = { eta: [0.02, 0.02, 0.005], steps: [400, 1600, 0], batchSize: 256, lam: 1e-3, projector: "mu" };
 const WAIT = 120; // milliseconds between two restarts while a slider is dragged
 
 const page = {
@@ -77,16 +76,6 @@ function restart({ play = false, until = page.state.step } = {}) {
   writeAddress();
 }
 
-/** What an address means: nothing at all begins the lecture, and a scene's name without a task of its own stands for its whole link. */
-function meantBy(hash) {
-  const parts = hash.replace("#", "").split("&").filter(Boolean);
-  const own = parts.filter((part) => !/^(scene|play|embed|theme|speed)=/.test(part));
-  const name = parts.find((part) => part.startsWith("scene="))?.slice(6);
-  if (own.length || (parts.length && name === undefined)) return hash;
-  const scene = SCENES.find(({ id }) => id === (name ?? SCENES[0].id));
-  return scene ? [sceneHash(scene), ...parts].join("&") : hash;
-}
-
 async function readAddress() {
   const read = parseState(meantBy(location.hash));
   page.state = read.state;
@@ -121,8 +110,6 @@ async function goTo(scene) {
 
 // ------------------------------------------------------------------------------------------------ the worker
 
-const freshRun = () => ({ history: {}, V: null, attention: null, step: 0, samples: 0, from: 0 });
-
 const incoming = {
   task(message) {
     page.task = message.task;
@@ -137,6 +124,7 @@ const incoming = {
     message.runs.forEach((frame, i) => absorb(page.runs[i], frame));
     record(page.tape, message.step, message.runs);
     page.playing = message.playing;
+    if (message.finished && !page.over && ready(page)) say(statusLine({ ...page, over: true }));
     page.over = message.finished;
     page.state.step = message.step;
     if (!page.playing) {
@@ -165,20 +153,6 @@ worker.onmessage = ({ data }) => {
   if (data.ticket === ticket) incoming[data.type](data);
 };
 worker.onerror = (event) => notice(`The worker failed: ${event.message}`);
-
-/** Rows of a history; after a transfer, their steps count from `from` on. */
-function append(run, { rows, from }) {
-  for (const [name, values] of Object.entries(rows)) {
-    run.history[name] ??= [];
-    const offset = name === "step" ? from : 0;
-    for (const value of values) run.history[name].push(value + offset);
-  }
-}
-
-function absorb(run, frame) {
-  append(run, frame);
-  for (const name of ["step", "stage", "samples", "finished", "settled", "diverged", "from", "lags", "V", "attention"]) run[name] = frame[name];
-}
 
 function go() {
   if (page.over) return;
@@ -209,20 +183,11 @@ function draw() {
   scrub.setAttribute("aria-valuetext", `step ${Math.round(tape.cursor ?? state.step)} of ${state.step}`);
 }
 
-/** Play the tape again from the cursor, at the speed that is set; at its end the run goes on. */
-function replay(seconds) {
-  const { tape, state } = page;
-  const rate = Number(state.speed) || Math.max(150, state.step / 12);
-  seek(tape, tape.cursor + rate * seconds, state.step);
-  if (tape.cursor === null) {
-    tape.replaying = false;
-    go();
-  }
-  dirty = true;
-}
-
 function frame(now) {
-  if (page.tape.replaying) replay((now - lastFrame) / 1000);
+  if (page.tape.replaying) {
+    if (playTape(page.tape, (now - lastFrame) / 1000, page.state.speed, page.state.step)) go(); // at its end the run goes on
+    dirty = true;
+  }
   lastFrame = now;
   const wait = calm.matches && (page.playing || page.tape.replaying) ? 500 : 0; // little motion: two pictures a second
   if (dirty && now - lastDrawn >= wait) {
@@ -269,14 +234,7 @@ const ownData = {
       page.packed = await packText(text);
       page.state.scene = "";
       tell(page.state, goTo);
-      const edit = (next) => {
-        next.data = { text, unit };
-        next.task.T = Math.min(24, tokens.length - 3);
-        next.task.sparsity = Math.min(2, next.task.T);
-        next.runs = [{ ...structuredClone(RUN_DEFAULTS), ...OWN_RECIPE }];
-        next.view = 0;
-      };
-      change(edit, false, false);
+      change((next) => useData(next, { text, unit }, tokens.length), false, false);
       go();
     } catch (error) {
       notice(`${error.message}.`);

@@ -1,4 +1,4 @@
-// Going back and forth: the pictures that have come are kept, thinned out where there are many, and the page can show any of them.
+// What has come of the runs: their histories, and pictures for going back and forth. Pictures are thinned out where there are many.
 const MOST = 600;
 
 /** What has been seen of an experiment: a frame per step, in order. */
@@ -20,6 +20,14 @@ export function seek(tape, step, present) {
   tape.cursor = step >= present ? null : Math.max(0, step);
 }
 
+/** Play the tape on by some seconds, at a speed of the page; whether the present is reached. */
+export function playTape(tape, seconds, speed, present) {
+  const rate = Number(speed) || Math.max(150, present / 12); // at full speed, twelve seconds for all
+  seek(tape, tape.cursor + rate * seconds, present);
+  tape.replaying = tape.cursor !== null;
+  return !tape.replaying;
+}
+
 /** The page as it stood at the cursor, or as it stands: runs know which row of their history is shown (`row`). */
 export function shown(page) {
   const { tape, runs } = page;
@@ -36,4 +44,23 @@ export function shown(page) {
 export function latest(run, name) {
   const values = run.history[name];
   return values?.[run.row ?? values.length - 1];
+}
+
+/** A run of which nothing has come yet. */
+export const freshRun = () => ({ history: {}, V: null, attention: null, step: 0, samples: 0, from: 0 });
+
+/** Rows of a history; after a transfer, their steps count from `from` on. */
+export function append(run, { rows, from }) {
+  for (const [name, values] of Object.entries(rows)) {
+    run.history[name] ??= [];
+    const offset = name === "step" ? from : 0;
+    for (const value of values) run.history[name].push(value + offset);
+  }
+}
+
+/** Take over what a frame says of a run. */
+export function absorb(run, frame) {
+  append(run, frame);
+  for (const name of ["step", "stage", "samples", "finished", "settled", "diverged", "from", "lags", "V", "attention"])
+    run[name] = frame[name];
 }

@@ -110,7 +110,9 @@ function picture(sample, seen, task, stage) {
     ...Array.from(context, (_, t) => `<text class="small" x="${place(t) + SIDE / 2}" y="${STRIP + SIDE + 16}">${t}</text>`),
     tile(last, place(T) + 8, STRIP, true),
     `<text class="small" x="${place(T) + 28}" y="${STRIP + SIDE + 16}">last</text>`,
-    stage >= 2 ? tile(label, place(T + 1) + 22, STRIP, true) : `<rect class="slot" x="${place(T + 1) + 22}" y="${STRIP}" width="${SIDE}" height="${SIDE}" rx="8"/>`,
+    stage >= 2
+      ? tile(label, place(T + 1) + 22, STRIP, true)
+      : `<rect class="slot" x="${place(T + 1) + 22}" y="${STRIP}" width="${SIDE}" height="${SIDE}" rx="8"/>`,
     `<text class="small" x="${place(T + 1) + 42}" y="${STRIP + SIDE + 16}">next</text>`,
     ...(stage >= 1 ? chosen.map((t) => jump(T + 0.17, t, t === position)) : []),
     stage >= 2 ? bars(odds, place(T - 2), `the odds, P after ${context[position]}`, label) : "",
@@ -135,7 +137,11 @@ function build(root) {
   const buttons = [
     element("button", { id: "walk-back", onclick: go(() => (walk.stage = Math.max(0, walk.stage - 1))) }, "← Back"),
     element("button", { id: "walk-next", class: "primary", onclick: go(() => (walk.stage += 1)) }, "Next →"),
-    element("button", { id: "walk-other", onclick: go(() => Object.assign(walk, { index: walk.index + 1, stage: 0 })) }, "Another sample"),
+    element(
+      "button",
+      { id: "walk-other", onclick: go(() => Object.assign(walk, { index: walk.index + 1, stage: 0 })) },
+      "Another sample",
+    ),
   ];
   const svg = document.createElementNS(`http:${"//"}www.w3.org/2000/svg`, "svg");
   svg.setAttribute("role", "img");

@@ -65,7 +65,7 @@ export const SCENES = [
   },
   {
     id: "projector",
-    title: "A leaky projector",
+    title: "The leak",
     lead: "Same task, same samples. One projection lets noise in, and the run goes wrong.",
     hash: "task.T=2000&run=resolveSign:0;steps:400/1000/0;lam:0.0001;seed:3&run=projector:mu;resolveSign:0;steps:400/1000/0;lam:0.0001;seed:3&speed=150",
     panels: ["plane:half", "delta_V:half"],
@@ -101,7 +101,7 @@ export const SCENES = [
   },
   {
     id: "softmax",
-    title: "Softmax attention",
+    title: "Softmax",
     lead: "Real transformers use softmax. It finds the same positions, and it never goes negative.",
     hash: "task.T=200&run=batchSize:256;steps:400/1600/0;lam:0.0001&run=recipe:softmax;batchSize:256;steps:400/1600/0;lam:0.0001&view=1&speed=150",
     panels: ["attention", "dist_A", "loss:full"],
@@ -141,4 +141,14 @@ export const SCENES = [
 export function sceneHash(scene) {
   const play = scene.hash.includes("play=") ? "" : "play=1";
   return [scene.hash, `scene=${scene.id}`, play].filter(Boolean).join("&");
+}
+
+/** What an address means: nothing at all begins the lecture, and a scene's name without a task of its own stands for its whole link. */
+export function meantBy(hash) {
+  const parts = hash.replace("#", "").split("&").filter(Boolean);
+  const own = parts.filter((part) => !/^(scene|play|embed|theme|speed)=/.test(part));
+  const name = parts.find((part) => part.startsWith("scene="))?.slice(6);
+  if (own.length || (parts.length && name === undefined)) return hash;
+  const scene = SCENES.find(({ id }) => id === (name ?? SCENES[0].id));
+  return scene ? [sceneHash(scene), ...parts].join("&") : hash;
 }

@@ -22,18 +22,29 @@ export function defaultState() {
   };
 }
 
+const OWN_RECIPE = { eta: [0.02, 0.02, 0.005], steps: [400, 1600, 0], batchSize: 256, lam: 1e-3, projector: "mu" };
+
+/** Make a state one that trains on own data of so many symbols. */
+export function useData(state, data, length) {
+  const T = Math.min(24, length - 3);
+  Object.assign(state, { data, view: 0, runs: [{ ...structuredClone(RUN_DEFAULTS), ...OWN_RECIPE }] });
+  Object.assign(state.task, { T, sparsity: Math.min(2, T), heads: 1 });
+}
+
 // name in the address, where it lies in the state, how it is read
 const number = (text) => {
   const value = Number(text);
   if (text === "" || !Number.isFinite(value)) throw new Error(`${text} is not a number`);
   return value;
 };
-const whole = (low, high = Infinity) => (text) => {
-  const value = number(text);
-  const range = high < Infinity ? `from ${low} to ${high.toLocaleString("en")}` : `of at least ${low}`;
-  if (!Number.isInteger(value) || value < low || value > high) throw new Error(`${text} is not a whole number ${range}`);
-  return value;
-};
+const whole =
+  (low, high = Infinity) =>
+  (text) => {
+    const value = number(text);
+    const range = high < Infinity ? `from ${low} to ${high.toLocaleString("en")}` : `of at least ${low}`;
+    if (!Number.isInteger(value) || value < low || value > high) throw new Error(`${text} is not a whole number ${range}`);
+    return value;
+  };
 const positive = (text) => {
   const value = number(text);
   if (value < 0) throw new Error(`${text} is negative`);
@@ -101,7 +112,8 @@ export function formatState(state, packed = "") {
     if (fields.length || i > 0) add("run", fields.map((name) => `${name}:${written(run[name])}`).join(";"));
     else if (state.runs.length > 1) add("run", "");
   });
-  for (const event of state.events) add("event", `${event.step}:${event.kind}:${event.kind === "transfer" ? event.seed : event.run}`);
+  for (const event of state.events)
+    add("event", `${event.step}:${event.kind}:${event.kind === "transfer" ? event.seed : event.run}`);
   for (const name of Object.keys(PAGE_FIELDS)) if (differs(state[name], plain[name])) add(name, written(state[name]));
   if (state.data) {
     add("unit", state.data.unit);

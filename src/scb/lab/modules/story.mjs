@@ -30,7 +30,10 @@ export function tell(state, goTo) {
   const step = (to, id, words) => (SCENES[to] ? [element("button", { id, onclick: () => goTo(SCENES[to]) }, words)] : []);
   const back = step(at - 1, "last-scene", "← Back");
   const onward = step(at + 1, "next-scene", `Next: ${SCENES[at + 1]?.title} →`);
-  $("text").replaceChildren(...scene.text.map((words) => element("p", {}, words)), element("div", { class: "row" }, ...back, ...onward));
+  $("text").replaceChildren(
+    ...scene.text.map((words) => element("p", {}, words)),
+    element("div", { class: "row" }, ...back, ...onward),
+  );
 }
 
 /** Which line is which run, where there are several. */
@@ -51,7 +54,10 @@ export function announce({ state, runs }, flip) {
   const said = $("notice").dataset.kind === "mirror";
   if (mirrored && !said) {
     const button = element("button", { id: "flip", onclick: flip }, "Flip it");
-    notice("This is the mirror image: α_V and α_A are both negative. It computes almost the same function; noise chose it.", button);
+    notice(
+      "This is the mirror image: α_V and α_A are both negative. It computes almost the same function; noise chose it.",
+      button,
+    );
   }
   if (!mirrored && said) notice(null);
 }

@@ -5,7 +5,8 @@ import { element } from "./fields.mjs";
 import { heads, singular } from "./headpanels.mjs";
 import { HELP } from "./help.mjs";
 import { lags } from "./lags.mjs";
-import { attention, matrices, plane, stacked } from "./panels.mjs";
+import { attention, matrices, stacked } from "./panels.mjs";
+import { plane } from "./plane.mjs";
 import { latest, shown } from "./player.mjs";
 import { short } from "./plots.mjs";
 import { sample } from "./sample.mjs";
@@ -14,7 +15,15 @@ import { hideTip, say, showTip } from "./tips.mjs";
 // shape: how many cells of the grid; truth: only where it is known; own: the title where it is not; dom: not a canvas
 const curvePanel = (id, title, rest = {}) => ({ id, title, panel: curve(id, HELP[id]), truth: true, ...rest });
 const PANELS = [
-  { id: "sample", title: "One sample, step by step", panel: sample, truth: true, shape: "full", dom: true, fits: (task) => task.samples.length > 0 },
+  {
+    id: "sample",
+    title: "One sample, step by step",
+    panel: sample,
+    truth: true,
+    shape: "full",
+    dom: true,
+    fits: (task) => task.samples.length > 0,
+  },
   {
     id: "attention",
     title: "Attention A and the truth Q",
@@ -31,8 +40,22 @@ const PANELS = [
     shape: "full",
     heads: true,
   },
-  { id: "singular", title: "Singular values as they are learned", legend: "dotted: overlap of the less clear head", panel: singular, shape: "full", heads: true },
-  { id: "lags", title: "Which lags light up, and why each symbol", panel: lags, dom: true, shape: "half", fits: (task) => task.names },
+  {
+    id: "singular",
+    title: "Singular values as they are learned",
+    legend: "dotted: overlap of the less clear head",
+    panel: singular,
+    shape: "full",
+    heads: true,
+  },
+  {
+    id: "lags",
+    title: "Which lags light up, and why each symbol",
+    panel: lags,
+    dom: true,
+    shape: "half",
+    fits: (task) => task.names,
+  },
   { id: "matrices", title: "V beside P", own: "V", panel: matrices },
   { id: "plane", title: "Signal plane", legend: "thin: infinite batch", panel: plane, truth: true, shape: "tall" },
   curvePanel("dist_A", "‖A − Q‖: distance to Q"),
@@ -147,14 +170,16 @@ export function drawPanels(page) {
   for (const spec of drawn) {
     const node = nodeOf(spec);
     spec.panel.draw(node, view);
-    if (!spec.dom) node.setAttribute("aria-label", `${titleOf(spec, page.task)}. ${summary(spec.id, run)} Arrow keys read out values.`);
+    if (!spec.dom)
+      node.setAttribute("aria-label", `${titleOf(spec, page.task)}. ${summary(spec.id, run)} Arrow keys read out values.`);
   }
 }
 
 function summary(id, run) {
   const value = latest(run, id);
   if (Number.isFinite(value)) return `Now ${short(value)} at step ${run.step}.`;
-  if (run.history.sigma_1?.length && Number.isFinite(latest(run, "sigma_1"))) return `σ₁ ${short(latest(run, "sigma_1"))}, σ₂ ${short(latest(run, "sigma_2"))} at step ${run.step}.`;
+  if (run.history.sigma_1?.length && Number.isFinite(latest(run, "sigma_1")))
+    return `σ₁ ${short(latest(run, "sigma_1"))}, σ₂ ${short(latest(run, "sigma_2"))} at step ${run.step}.`;
   return `α_V ${short(latest(run, "alpha_V"))}, α_A ${short(latest(run, "alpha_A"))} at step ${run.step}.`;
 }
 
@@ -164,7 +189,12 @@ export function statusLine(page) {
   const run = runs[state.view];
   const parts = [`Step ${run.step.toLocaleString("en")}`];
   if (run.row === undefined) parts.push(`${run.samples.toLocaleString("en")} samples`);
-  if (task.heads > 1) parts.push(`σ₁ ${short(latest(run, "sigma_1"))}`, `σ₂ ${short(latest(run, "sigma_2"))}`, `overlap ${short(latest(run, "overlap"))}`);
+  if (task.heads > 1)
+    parts.push(
+      `σ₁ ${short(latest(run, "sigma_1"))}`,
+      `σ₂ ${short(latest(run, "sigma_2"))}`,
+      `overlap ${short(latest(run, "overlap"))}`,
+    );
   else if (task.truth) parts.push(`α_V ${short(latest(run, "alpha_V"))}`, `α_A ${short(latest(run, "alpha_A"))}`);
   else parts.push(`loss ${short(latest(run, "loss"))}`);
   return over ? `Finished: ${outcome(run, task)} ${parts.join(" · ")}` : parts.join(" · ");
@@ -175,7 +205,8 @@ export function outcome(run, task) {
   if (run.diverged) return `it diverged at step ${run.diverged}.`;
   const why = run.settled ? "nothing changes any more" : "all stages are done";
   if (!task.truth) return `${why}.`;
-  if (task.heads > 1) return `${why}; ${latest(run, "overlap") > 0.95 ? "each head has one pattern." : "the heads share the patterns."}`;
+  if (task.heads > 1)
+    return `${why}; ${latest(run, "overlap") > 0.95 ? "each head has one pattern." : "the heads share the patterns."}`;
   if (latest(run, "alpha_A") < -0.5) return `${why}; this is the mirror image.`;
   const [A, V] = [latest(run, "dist_A"), latest(run, "dist_V")];
   return `${why}; A is ${short(Number(A.toPrecision(2)))} away from Q, V ${short(Number(V.toPrecision(2)))} from P.`;
