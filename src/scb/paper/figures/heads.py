@@ -18,9 +18,9 @@ READ = {
 """A label → the start of the runs, and the column with the overlap of the worst head."""
 
 
-def several_heads(heads: Table, sparse_heads: Table) -> Figure:
+def several_heads(title: str, heads: Table, sparse_heads: Table) -> Figure:
     """F33: measured against predicted steps; the loss of equal heads; overlaps with the truth."""
-    figure, (left, middle, right) = panels(3, "F33  Several heads", height=3.6)
+    figure, (left, middle, right) = panels(3, title, height=3.6)
     random = pick(heads, start="random")
     for i, number in enumerate(values(random, "number")):
         rows = pick(random, number=number)
