@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from scb.folders import Folder
 from scb.task import Task
-from scb.training.fingerprint import identity
-from scb.training.loop import choose_engine, made_by, train
+from scb.training.fingerprint import identity, made_by
+from scb.training.loop import choose_engine, train
 from scb.training.recipes import Recipe
 from scb.training.run import FILE as RUN
 from scb.training.run import Run

@@ -12,6 +12,16 @@ from scb.task import Task
 _PLAIN = bool | int | float | str | None
 
 
+def made_by(
+    task: Any, recipe: Any, seed: int, *, every: int, source: Any, start: Any, device: str
+) -> dict[str, str]:
+    """Digests of everything that determines a run."""
+    made = fingerprints(
+        task=task, recipe=recipe, seed=seed, every=every, source=source, start=start
+    )
+    return made if device == "cpu" else made | fingerprints(device=device)
+
+
 def fingerprints(**parts: Any) -> dict[str, str]:
     """A digest of each part by its name: equal in any process for what is equal."""
     digests = {}

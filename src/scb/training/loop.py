@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from scb.training.arguments import Device, check_judge, check_kinds
 from scb.training.cuda import Cuda, OnGpu
 from scb.training.engine import Composed, Engine, Fused, Request, Taken, step_keys
 from scb.training.evaluations import Evaluations, attention_of
-from scb.training.fingerprint import fingerprints
+from scb.training.fingerprint import made_by
 from scb.training.head_verdict import HeadsHeldOut
 from scb.training.recipes.recipe import Recipe
 from scb.training.roundings import ON_GPU, ResolveSign, Rounding
@@ -131,12 +130,8 @@ def train(
                 # A run that is replaced must not be mistaken for this one.
                 folder.file(FILE).unlink(missing_ok=True)
         saved = run.step
-        # Steps beyond evaluations are taken where nobody looks on
-        alone = engine if isinstance(engine, Cuda) and not callbacks and folder is None else None
         while not run.finished:
-            far = alone.far(recipe.stages[run.stage], every) if alone else every
-            run, request = asked(run, recipe, every, far)
-            taken = alone.take_together({0: request}, every)[0] if alone else engine.take(*request)
+            run, request, taken = _taken(engine, run, recipe, every, bool(callbacks or folder))
             evaluations.note_on_the_way(run, request.stage.batch_size, taken.looks)
             run = advanced(run, recipe, request.steps, taken)
             run = judged(task, run, recipe, source, judge, judge_samples)
@@ -151,16 +146,6 @@ def train(
                 run.save(folder.file(FILE).parent, overwrite=True)
                 saved = run.step
     return evaluations.written(run)
-
-
-def made_by(
-    task: Task, recipe: Recipe, seed: int, *, every: int, source: Any, start: Any, device: Device
-) -> dict[str, str]:
-    """Digests of everything that determines a run."""
-    made = fingerprints(
-        task=task, recipe=recipe, seed=seed, every=every, source=source, start=start
-    )
-    return made if device == "cpu" else made | fingerprints(device=device)
 
 
 @contextmanager
@@ -259,6 +244,19 @@ def asked(run: Run, recipe: Recipe, every: int, far: int) -> tuple[Run, Request]
         range(run.step, run.step + ahead),
         run.state if run.stage_step else None,
     )
+
+
+def _taken(
+    engine: Engine, run: Run, recipe: Recipe, every: int, watched: bool
+) -> tuple[Run, Request, Taken]:
+    """A run, its next steps up to an evaluation, and what they gave; steps beyond evaluations, if
+    it is not watched and the engine looks at it on the way.
+    """
+    if watched or not isinstance(engine, Cuda):
+        run, request = asked(run, recipe, every, every)
+        return run, request, engine.take(*request)
+    run, request = asked(run, recipe, every, engine.far(recipe.stages[run.stage], every))
+    return run, request, engine.take_together({0: request}, every)[0]
 
 
 def advanced(run: Run, recipe: Recipe, steps: range, taken: Taken) -> Run:

@@ -14,7 +14,8 @@ from scb.task import Task
 from scb.training.arguments import Device, check_judge, check_kinds
 from scb.training.cuda import Cuda
 from scb.training.evaluations import Evaluations
-from scb.training.loop import advanced, asked, choose_engine, first, judged, made_by, train
+from scb.training.fingerprint import made_by
+from scb.training.loop import advanced, asked, choose_engine, first, judged, train
 from scb.training.recipes.recipe import Recipe
 from scb.training.run import Run
 
