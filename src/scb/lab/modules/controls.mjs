@@ -154,9 +154,9 @@ function dataFields(page, { use, drop, kalevala }, open) {
   });
   const units = {
     guess: "guess what symbols are",
-    characters: "symbols are characters",
-    words: "symbols are words",
-    lines: "symbols are lines",
+    characters: "one symbol per character",
+    words: "one symbol per word",
+    lines: "one symbol per line",
   };
   const options = Object.entries(units).map(([value, words]) => element("option", { value }, words));
   const unit = element("select", { id: "own-unit", "aria-label": "Symbols are" }, ...options);

@@ -41,7 +41,7 @@ export function sentences(sample, seen, truth, { N, T, sparsity }) {
     `The model knows none of this. It gives every position a weight, column ${last} of A (bars). Rings mark the true weights.`,
     `It adds up the weights of equal tokens: ${list(seen.mass)}.`,
     `V turns these into a prediction: ${list(seen.prediction)}.`,
-    `The next token was ${label}, so the loss is ${rounded(seen.loss)}. The sample pushes each weight up or down (arrows): up where the token would have predicted ${label}. One sample says little. Thousands add up, and that is training.`,
+    `The next token was ${label}, so the loss, half the squared error, is ${rounded(seen.loss)}. The sample pushes each weight up or down (arrows): up where more weight on the token there would have lowered the loss. One sample says little. Thousands add up, and that is training.`,
   ];
 }
 

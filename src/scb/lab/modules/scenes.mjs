@@ -11,8 +11,8 @@ export const SCENES = [
     panels: ["sample", "attention", "matrices"],
     fields: ["task.seed"],
     text: [
-      "Follow one sample through the model, a step at a time. A sample is twelve random tokens and a last one. The last token chooses a position, the token at that position sets the odds of the next one through the table P. The model is told neither the positions nor P.",
-      "The model is one layer of linear attention: A says where to look, V what to make of it. Neither can learn alone: while V knows nothing, no position looks better than another; while A looks everywhere, V sees only averages. Press Run and watch the stems grow to the rings, and V become P.",
+      "Follow one sample through the model, a step at a time. A sample is twelve random tokens and a last one. The last token chooses a position, and the token found there sets the odds of the next one through the table P. The model is told neither the positions nor P.",
+      "The model is one layer of linear attention: A says where to look, V what to make of it. Neither can learn alone: while V knows nothing, no position looks better than another; while A looks everywhere, V sees only averages. Run it and watch the stems grow to the rings, and V become P.",
     ],
   },
   {
@@ -23,8 +23,8 @@ export const SCENES = [
     panels: ["plane", "attention", "loss:wide"],
     fields: ["run.batchSize"],
     text: [
-      "This is the paper's own size: T = 5,000 positions and 64 samples per step. At first, loss and distances stay flat. The signal plane shows why: training starts at (0, 0), which is nearly a saddle. The flow there is as weak as 1/T, and the signals have to double many times before anyone can see them.",
-      "Then both take off together, along the diagonal. The thin line is training with an infinite batch. It leaves the plateau by the weak drift alone; the run is pushed off it by noise.",
+      "This is the paper's own size: T = 5,000 positions and 64 samples per step. At first the loss stays flat. The signal plane shows why. Its axes say how far V has come towards P (α_V) and A towards Q (α_A): 0 at the start, 1 at the truth. Training starts at (0, 0), which is nearly a saddle: the push there is only of order 1/T, and the signals have to double many times before they become visible.",
+      "Then both take off together, along the diagonal. The thin line is training with an infinite batch, which leaves the plateau through that weak push alone. The real run (blue) is kicked off it by noise.",
     ],
   },
   {
@@ -35,8 +35,8 @@ export const SCENES = [
     panels: ["plane", "attention", "loss:wide"],
     fields: ["run.resolveSign", "run.seed"],
     text: [
-      "This is the paper's algorithm exactly as printed, with another seed. Both signals turn negative, and the run ends at the mirror image of the true answer: the stems hang down instead of reaching up. The mirror image computes the same function up to terms of order 1/T, so the loss is the same. Which of the two a run finds is close to a coin toss: the drift that should decide is far weaker than the noise of 64 samples.",
-      "But true attention is sparse and never negative, so it is skewed to one side and its mirror image to the other. One can see which it is without knowing the answer. Press “Flip it”; or tick “resolve the sign”, and the run does it by itself.",
+      "This is the paper's algorithm exactly as printed, at T = 2,000. Both signals turn negative, and the run ends at the mirror image of the true answer: the stems hang down instead of reaching up. The mirror image computes the same function up to terms of order 1/T, so the loss is the same. Noise decides which of the two a run finds: the push that should decide is far weaker than the noise of 64 samples.",
+      "But true attention is sparse and never negative, so a few of its entries are large and positive; in the mirror image they are large and negative. You can tell which one you have without knowing the answer. Press “Flip it”; or tick “resolve the sign”, and the run does it by itself.",
     ],
   },
   {
@@ -131,7 +131,7 @@ export const SCENES = [
     panels: ["attention", "matrices", "lags:full"],
     fields: ["own"],
     text: [
-      "This is the Kalevala, the Finnish epic, as 20,000 syllables of two kinds: “first” where a word begins, “inner” elsewhere. The model sees neither letters nor line breaks. It looks at the 18 syllables before the current one and learns to predict the next. After “inner”, lag 8 lights up, and lag 16: the Kalevala has eight syllables per line, and a line always begins with a word.",
+      "This is the Kalevala, the Finnish epic, as 20,000 syllables of two kinds: “first” where a word begins, “inner” elsewhere. The model sees neither letters nor line breaks. It looks at the 18 syllables before the current one and learns to predict the next. After “inner”, lag 8 lights up, and lag 16: the Kalevala has eight syllables per line, and every line begins with a new word.",
       "Now yours: paste a text, or a column with one symbol per line. Nothing leaves your machine.",
     ],
   },
