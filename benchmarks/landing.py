@@ -69,7 +69,7 @@ def mirror() -> str:
         text(8, 16, f"{len(signs)} runs, each on a task of its own", LEFT),
         *dots,
         circle(24, below + 7, 5, ORANGE),
-        text(34, below + 12, f"{wrong} to the mirror", LEFT),
+        text(34, below + 12, f"{wrong} to the mirror image", LEFT),
         circle(184, below + 7, 5, BLUE),
         text(194, below + 12, f"{len(signs) - wrong} to the truth", LEFT),
     ]

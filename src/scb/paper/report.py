@@ -139,7 +139,9 @@ def summary(judged: Sequence[Judged]) -> str:
 def tally(judged: Sequence[Judged]) -> list[str]:
     """One line on the paper's claims and one on ours, without a line on what there is none of."""
     owners = {"The paper says": "The paper's", "We say": "Our own"}
-    return [f"{owners[heading]} {summary(rows)}" for heading, rows in by_author(judged).items()]
+    lines = [f"{owners[heading]} {summary(rows)}" for heading, rows in by_author(judged).items()]
+    # Nobody has printed ours
+    return [line.replace("as printed", "as stated") if "own" in line else line for line in lines]
 
 
 def _plural(verdict: Verdict, count: int) -> str:
