@@ -1,17 +1,14 @@
-"""Several heads: `tuned` on held-out tasks, predicted times, the gauge, spare heads, the saddle, `recover`.
+"""Several heads: `tuned` and `recover` on held-out tasks, the estimator on sequences, the kernel; F33 has the rest.
 
 Rows go to FOLDER/PART.jsonl as they come; rows that are there are not made again. One thread for each process:
 
-    python benchmarks/heads.py benchmarks/heads --parts kernel saddle spare small times tuned --seconds 3600
+    python benchmarks/heads.py benchmarks/heads --parts kernel saddle small tuned sequences --seconds 3600
     python benchmarks/heads.py benchmarks/heads --parts recover --seconds 3600
-    python benchmarks/heads.py benchmarks/heads --figure
 
 Criteria, fixed before the runs. Tasks have singular values of at least a fifth of the first, 20 for each size (N, H, T):
 
 - `tuned`: the function within 0.05 (`dist`) in 18 of 20, and every head within 0.1 (`dist_V`, `dist_A`) in 16 of 20. The verdict
   is "learned" only where both hold; `small`, with batches of a twelfth, and `saddle`, with equal heads, ask this where runs fail.
-- `times`: the slope of measured on predicted times to half of a singular value is 1 within 10 %, over at least 100 tasks.
-- gauge: without ℓ1 and without rounding the smallest overlap of a head is below 0.99 before the rotation, and above after it.
 - `recover`: the number of heads, all positions and all heads (within 0.1) in 18 of 20, from a tenth of the samples that the run of
   `tuned` on the same task took; rows of `tuned` come first.
 - `sequences`: with transition "auto", the number of matrices that lags share in 18 of 20, for N = 3 and 5 and H = 2 and 3. Each of
@@ -35,21 +32,15 @@ import numpy as np
 
 import scb
 from scb.geometry import function_distance
-from scb.geometry.heads import left_factor, product_singular_values, right_factor
-from scb.task import Ensemble
-from scb.theory.expectations import expected_preconditioned_gradients
-from scb.theory.heads import least_loss, predicted_course, predicted_times
+from scb.theory.heads import least_loss
 from scb.training.engine import Fused
-from scb.training.starts import random_start
-
-ROOT = Path(__file__).parent
 
 
-def held_out_task(N: int, H: int, T: int, number: int, ensemble: Ensemble = "strong") -> scb.Task:
+def held_out_task(N: int, H: int, T: int, number: int) -> scb.Task:
     """Task ``number`` of those whose singular values are at least a fifth of the first; seeds that nothing was tuned to."""
     seed = 70_000
     while True:
-        task = scb.Task.random(N, T, 2, seed=seed, heads=H, ensemble=ensemble)
+        task = scb.Task.random(N, T, 2, seed=seed, heads=H)
         number -= task.check()["e"].holds
         if number < 0:
             return task
@@ -79,36 +70,6 @@ def trained(task: scb.Task, recipe: scb.Recipe, seed: int) -> dict[str, Any]:
         "samples": run.samples,
         "steps": run.step,
         "seconds": time.perf_counter() - begin,
-    }
-
-
-def population_run(task: scb.Task, seed: int, size: float) -> tuple[Any, ...]:
-    """Training without noise or rounding: times to half of each singular value, and the last point."""
-    start = random_start(task.mu, task.T, task.heads, seed=seed, size=size)
-    eta = 0.02 / task.singular_values[0]
-    predicted = predicted_times(task, start.V, start.A, eta, eta)
-    V, A = start.V, start.A
-    measured = np.full(task.heads, np.nan)
-    for step in range(int(3 * predicted[-1]) if np.isfinite(predicted[-1]) else 5000):
-        values = product_singular_values(left_factor(A, task.mu), right_factor(V, task.mu))
-        new = np.isnan(measured) & (values >= task.singular_values / 2)
-        measured[new] = step
-        gV, gA = expected_preconditioned_gradients(task, V, A)
-        V, A = V - eta * gV, A - eta * gA
-    return predicted, measured, V, A
-
-
-def times(task: scb.Task, seed: int) -> dict[str, Any]:
-    """Predicted and measured times, in steps, and the heads before and after the rotation."""
-    predicted, measured, V, A = population_run(task, seed, 1e-3)
-    turned = scb.rotate_heads(V, A, task.mu)
-    return {
-        "predicted": predicted.tolist(),
-        "measured": measured.tolist(),
-        "sigma": task.singular_values.tolist(),
-        "dist": function_distance((V, A), (task.P, task.Q), task.mu),
-        "overlap_before": scb.metrics.match_heads(V, A, task).overlap.min(),
-        "overlap_after": scb.metrics.match_heads(*turned, task).overlap.min(),
     }
 
 
@@ -152,17 +113,12 @@ def job(folder: Path, part: str, N: int, H: int, T: int, number: int) -> dict[st
         return row | kernel(N, T)
     if part == "sequences":
         return row | matrices_found(N, H, number)
-    ensemble: Ensemble = "dirichlet" if part == "times" and number % 2 else "strong"
-    task = held_out_task(N, H, T, number, ensemble)
-    if part == "times":
-        return row | {"ensemble": ensemble} | times(task, number)
+    task = held_out_task(N, H, T, number)
     if part == "recover":
         return row | recovered(task, samples_of_tuned(folder, N, H, T, number) // 10, number)
     recipe = scb.recipes.tuned(task, seed=number)
     if part == "small":
         recipe = scb.recipes.tuned(task, seed=number, batch_size=recipe.stages[0].batch_size // 12)
-    elif part == "spare":
-        recipe = scb.recipes.tuned(task, seed=number, heads=H + 1)
     elif part == "saddle":
         steps = recipe.stages[0].steps // 2
         recipe = scb.recipes.sgd(
@@ -214,8 +170,6 @@ def jobs(part: str) -> list[tuple[Any, ...]]:
         return [(part, N, H, 9, number) for number in range(20) for N in (3, 5) for H in (2, 3)]
     if part in ("tuned", "recover"):
         return [(part, *size, number) for size in sizes for number in range(20)]
-    if part == "times":
-        return [(part, N, H, 500, n) for n in range(30) for N in (3, 5) for H in (2, 3)]
     return [(part, 3, H, 500, number) for number in range(15) for H in (2, 3)]
 
 
@@ -225,74 +179,18 @@ def keep(folder: Path, row: dict[str, Any]) -> None:
         file.write(json.dumps(row, default=float) + "\n")
 
 
-def slope_of(rows: list[dict[str, Any]]) -> tuple[float, float, float]:
-    """The slope of measured on predicted times through 0, with a 95 % interval from tasks drawn again."""
-    predicted = [np.array(row["predicted"]) for row in rows]
-    measured = [np.array(row["measured"]) for row in rows]
-    products = np.array([[p @ m, p @ p] for p, m in zip(predicted, measured, strict=True)])
-    chosen = np.random.default_rng(0).integers(len(rows), size=(2000, len(rows)))
-    sums = products[chosen].sum(axis=1)
-    low, high = np.quantile(sums[:, 0] / sums[:, 1], [0.025, 0.975])
-    total = products.sum(axis=0)
-    return float(total[0] / total[1]), float(low), float(high)
-
-
-def draw(folder: Path) -> None:
-    """The figure of the page: singular values as they are learned, and predicted against measured times."""
-    from scb.drawing import look, panels, quiet
-
-    rows = rows_of(folder / "times.jsonl")
-    slope, low, high = slope_of(rows)
-    row = {"slope": slope, "low": low, "high": high, "tasks": len(rows)}
-    (folder / "slope.jsonl").write_text(json.dumps(row) + "\n")
-    task = scb.Task.random(4, 1000, 2, seed=1, heads=3)
-    start = random_start(task.mu, task.T, 3, seed=2)
-    eta, steps = 0.05, 1200
-    V, A = start.V, start.A
-    learned = []
-    for _ in range(steps):
-        learned.append(product_singular_values(left_factor(A, task.mu), right_factor(V, task.mu)))
-        gV, gA = expected_preconditioned_gradients(task, V, A)
-        V, A = V - eta * gV, A - eta * gA
-    predicted = predicted_course(task, start.V, start.A, eta, eta, steps - 1)
-
-    def figure() -> Any:
-        made, (left, right) = panels(2, "Several heads learn one singular value after another")
-        for i in range(3):
-            style = look(i)
-            (line,) = left.plot(np.array(learned)[:, i], label=f"σ_{i + 1}", **style)
-            left.plot(predicted[:, i], color=line.get_color(), linestyle="", marker=".", markevery=40)
-            left.axhline(task.singular_values[i], color="0.8", linewidth=0.8, zorder=0)
-        left.set(title="learned (lines) and predicted (dots)", xlabel="step", ylabel="singular value")
-        left.legend()
-        for i in range(3):
-            pairs = [(r["predicted"][i], r["measured"][i]) for r in rows if len(r["predicted"]) > i]
-            right.plot(*zip(*pairs, strict=True), "o", markersize=3, label=f"σ_{i + 1}")
-        ends = right.get_xlim()
-        right.plot(ends, ends, color="0.5", linewidth=0.8)
-        right.set(title="steps to half of a singular value", xlabel="predicted", ylabel="measured", xscale="log", yscale="log")
-        right.legend()
-        return made
-
-    quiet(figure)().savefig(ROOT.parent / "docs/images/heads.png", dpi=100)
-
-
 def main() -> None:
     """Make the rows that are missing."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--parts", nargs="+", default=["kernel", "tuned", "small", "times", "spare", "saddle"])
+    parser.add_argument("--parts", nargs="+", default=["kernel", "tuned", "small", "saddle", "sequences"])
     parser.add_argument("--seconds", type=float, default=240)
     parser.add_argument("--processes", type=int, default=os.cpu_count())
-    parser.add_argument("--figure", action="store_true", help="draw docs/images/heads.png from the rows")
     parser.add_argument("--T", type=int, default=None, help="only tasks with this many positions")
     parser.add_argument("--most", type=int, default=None, help="rows of each part, for a trial")
     args = parser.parse_args()
     end = time.time() + args.seconds
     args.folder.mkdir(exist_ok=True)
-    if args.figure:
-        draw(args.folder)
-        return
     rows = [row for part in args.parts for row in rows_of(args.folder / f"{part}.jsonl")]
     done = {tuple(row[name] for name in ("part", *KEYS)) for row in rows}
     wanted = [one for part in args.parts for one in jobs(part)[: args.most] if one not in done]

@@ -34,7 +34,7 @@ large = {
 }
 recipe = scb.recipes.sgd(task, **large)
 equal = scb.recipes.sgd(task, **large, start="equal")
-figure, axes = plt.subplots(1, 2, figsize=(8, 3), sharey=True)
+figure, axes = plt.subplots(1, 2, figsize=(8, 3), sharey=True, layout="constrained")
 for ax, chosen, title in zip(
     axes, (recipe, equal), ("a random start", "equal heads"), strict=True
 ):

@@ -10,6 +10,7 @@ from scb.geometry.columns import column_sums
 from scb.geometry.heads import stacked_columns
 from scb.task.sampling import step_keys
 from scb.training.engine import Composed, Fused
+from scb.training.simulation import simulate
 from scb.training.sources.population import Population
 from scb.training.sources.sampled import Fresh, Reference
 from truth import twins
@@ -153,6 +154,18 @@ def test_a_run_with_heads_is_saved_and_resumed_bit_for_bit(tmp_path):
     np.testing.assert_array_equal(scb.Run.load(tmp_path).A, whole.A)
 
 
+def test_spare_heads_are_set_aside_by_the_rotation():
+    task = Task.random(4, 100, 2, heads=2)
+    rng = np.random.default_rng(0)
+    mix = rng.normal(size=(2, 3))  # three heads that compute what two do
+    U = np.einsum("gh,gnm->hnm", mix, task.P - task.mu[:, None])
+    A = np.einsum("hg,gtk->htk", np.linalg.pinv(mix), task.Q)
+    V, A = scb.rotate_heads(U + task.mu[:, None], A, task.mu, heads=2)
+    assert scb.metrics.match_heads(V, A, task).overlap.min() > 1 - 1e-9
+    assert not A[2].any()
+    np.testing.assert_allclose(V[2], np.repeat(task.mu[:, None], 4, axis=1))
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -168,6 +181,8 @@ def test_a_run_with_heads_is_saved_and_resumed_bit_for_bit(tmp_path):
         (lambda task: scb.theory.information.cramer_rao(task, 100), "one head"),
         (lambda task: scb.geometry.population_projection(task, task.P, task.Q), "one head"),
         (lambda task: scb.star(task, task.Q), "one head"),
+        (lambda task: simulate(task, scb.recipes.sgd(task)), "one head"),
+        (lambda task: scb.rotate_heads(task.P, task.Q, heads=0), "heads = 0: it must be at least 1"),
     ],
 )
 def test_what_cannot_be_gets_one_clear_error(make, message):

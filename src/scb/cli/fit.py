@@ -135,9 +135,7 @@ def fit(
         background=background,
     )
     _, *reading = signature(read_sequences).parameters
-    options = {name: given[name] for name in reading}
-    options["covariates"] = [name for name in covariates.split(",") if name]
-    source = read_sequences(file, **options)
+    source = read_sequences(file, **{name: given[name] for name in reading})
     with opened(out, "writing a fit", lock=lock, overwrite=overwrite, inputs=(file,)) as folder:
         folder.claim(MODEL, SUMMARY, LAGS, *PICTURES, REPORT)
         _print_reading(terminal(stderr=True), source)

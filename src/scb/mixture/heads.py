@@ -8,13 +8,13 @@ position belongs to one head, each row points along one of H lines (``geometry.g
 2. their covariances span a space of dimension H; score every (k, t) by its projection onto it, keep
    what is too large to be noise, and span the space again;
 3. find the H lines, which give each position its head;
-4. fit P_h and the weights by maximum likelihood (EM), and move a position to another head where the
+4. fit P_h and the weights by maximum likelihood, and move a position to another head where the
    likelihood asks for it.
 
 The number of heads is the one with the least BIC.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -25,15 +25,16 @@ from scb.geometry.gauge import lines_through
 from scb.inputs import InputError, integer
 from scb.mixture.arrays import Positions
 from scb.mixture.data import Data
+from scb.mixture.em import maximise
+from scb.mixture.model import Mixture, weight_table
 from scb.mixture.partition import Partition
 from scb.mixture.recovered import Recovery, StandardErrors
+from scb.mixture.rows import Slots
 from scb.task.sampling import Batch
 from scb.theory.gaussian import noise_quantile
 
-# Rounds of spanning and scoring; EM steps, and the gain in nats at which they end
+# Rounds of spanning and scoring
 _ROUNDS = 6
-_STEPS = 2000
-_GAIN = 1e-4
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class _Fit:
     weights: Array
     P: Array  # (H, N, N)
     path: list[float]
+    gap: float = np.nan
 
     def parameters(self) -> int:
         """How many parameters are free."""
@@ -97,12 +99,8 @@ def _fitted(batch: Batch, data: Data, H: int) -> _Fit:
     size = np.abs(parts[np.arange(len(pairs)), owners])
     weights = size / np.bincount(pairs[:, 0], size, minlength=data.N)[pairs[:, 0]]
     P = np.stack([_start(Z, weights, owners == h, data, scale) for h in range(H)])
-    # Last tokens without a position: their labels have the distribution of all labels
-    without = np.setdiff1d(np.arange(data.N), pairs[:, 0])
-    logs = np.log(np.maximum(data.label_distribution, 1e-300))
-    rest = float((data.by_label[without] @ logs).sum())
-    fit = _climbed(batch, _Fit(pairs, owners, weights, P, []), rest)
-    better = _climbed(batch, _reassigned(batch, fit), rest)
+    fit = _climbed(data, _Fit(pairs, owners, weights, P, []))
+    better = _climbed(data, _reassigned(batch, fit))
     return better if better.path[-1] > fit.path[-1] else fit
 
 
@@ -133,35 +131,21 @@ def _start(Z: Array, weights: Array, mine: NDArray[np.bool_], data: Data, scale:
     return P / P.sum(axis=0)
 
 
-def _climbed(batch: Batch, fit: _Fit, rest: float) -> _Fit:
-    """The fit after EM steps, until they gain no more; ``rest`` is the log-likelihood of samples
-    without a position.
-    """
-    pairs, owners = fit.pairs, fit.owners
-    weights, P = fit.weights.copy(), fit.P.copy()
-    N = P.shape[1]
-    tokens, labels, where = _samples(batch, pairs)
-    path: list[float] = []
-    for _ in range(_STEPS):
-        counts = np.zeros_like(P)
-        sums = np.zeros_like(weights)
-        total = rest
-        for k, mine in where.items():
-            parts = weights[mine] * P[owners[mine], labels[k][:, None], tokens[k]]  # (n_k, s)
-            whole = parts.sum(axis=1, keepdims=True)
-            total += float(np.log(whole).sum())
-            parts /= whole
-            sums[mine] = parts.mean(axis=0)
-            for j, owner in enumerate(owners[mine]):
-                cell = labels[k] * N + tokens[k][:, j]
-                counts[owner] += np.bincount(cell, parts[:, j], N * N).reshape(N, N)
-        path.append(total)
-        weights = sums
-        seen = counts.sum(axis=1, keepdims=True)
-        P = np.where(seen > 0, np.maximum(counts, 1e-12) / np.maximum(seen, 1e-300), P)
-        if len(path) > 1 and path[-1] - path[-2] < _GAIN:
-            break
-    return _Fit(pairs, owners, weights, P, [*fit.path, *path])
+def _climbed(data: Data, fit: _Fit) -> _Fit:
+    """The fit at the nearest maximum of the likelihood."""
+    order = np.lexsort(fit.pairs.T[::-1])
+    pairs, owners = fit.pairs[order], fit.owners[order]
+    mine = [pairs[:, 0] == k for k in range(data.N)]
+    slots = Slots.from_support([pairs[one, 1] for one in mine])
+    matrix = slots.matrix.copy()
+    matrix[slots.positions >= 0] = owners
+    q = weight_table([fit.weights[order][one] for one in mine], np.zeros(data.N))
+    H = len(fit.P)
+    start = Mixture(np.hstack(list(fit.P)), data.label_distribution, q).lifted()
+    found = maximise(data.rows(replace(slots, matrix=matrix, matrices=H)), start, tolerance=1e-3)
+    P = np.stack(np.split(found.mixture.P, H, axis=1))
+    weights = found.mixture.q[slots.positions >= 0]
+    return _Fit(pairs, owners, weights, P, [*fit.path, *found.path], found.gap)
 
 
 def _reassigned(batch: Batch, fit: _Fit) -> _Fit:
@@ -174,7 +158,7 @@ def _reassigned(batch: Batch, fit: _Fit) -> _Fit:
             for h in range(len(fit.P)):
                 tried = np.where(np.arange(len(owners)) == j, h, fit.owners)[mine]
                 parts = fit.weights[mine] * fit.P[tried, labels[k][:, None], tokens[k]]
-                gains.append(np.log(parts.sum(axis=1)).sum())
+                gains.append(np.log(np.maximum(parts.sum(axis=1), 1e-300)).sum())
             owners[j] = int(np.argmax(gains))
     return _Fit(fit.pairs, owners, fit.weights, fit.P, [])
 
@@ -259,7 +243,7 @@ def _recovery(batch: Batch, data: Data, fit: _Fit) -> Recovery:
         stderr=StandardErrors(*(x if H > 1 else x[0] for x in (P_errors, A_errors))),
         n_samples=data.n_samples,
         loglik=fit.path[-1],
-        gap=np.nan,
+        gap=fit.gap,
         path=fit.path,
         unexplained=unknown,
         unexplained_ratio=unknown,

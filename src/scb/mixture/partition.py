@@ -140,9 +140,7 @@ class Partition:
         return Block(tokens, np.concatenate(starts), self.last[:n], self.label[:n])
 
     def gather(self, positions: Positions, N: int) -> AnyArray:
-        """(n, s): the tokens at ``positions[k]`` (K, s) of each sample, where k is its state; N
-        where there is none.
-        """
+        """(n, s): the tokens of samples at ``positions[state]`` (K, s); N where there is none."""
         out = np.empty((self.n, positions.shape[1]), dtype=token_dtype(N + 1))
         for at, chunk in self.chunks():
             gather_tokens(chunk.tokens, chunk.starts, chunk.last, positions, N, out[at])
@@ -229,8 +227,8 @@ class Partition:
     def distributions(
         self, rows: RowTable, at: Mixture, k: int | None = None
     ) -> Iterator[tuple[Block, Array, Ints, Array]]:
-        """The samples in parts, those of state k or all; the distribution of the label (r, N), for
-        some rows; the row and the weight of each sample.
+        """Parts of the samples of state k, or of all; for some rows the distribution of the label
+        (r, N); the row and the weight of each sample.
         """
         weights = self.weights
         chosen = np.ones(len(rows.last), bool) if k is None else rows.last == k
@@ -282,9 +280,7 @@ class Partition:
         return scores, information
 
     def label_tables(self, rows: RowTable, shape: Shape, at: Mixture) -> tuple[Array, Array]:
-        """How often each label came with each token at each position, and how often it was to be
-        expected: tables (T, N, N) of (token, label), over all samples.
-        """
+        """Tables (T, N, N) of how often a token came with a label, and was to be expected to."""
         came = np.zeros((shape.T, shape.N, shape.N))
         expected = np.zeros_like(came)
         for chunk, f, row, weight in self.distributions(rows, at):

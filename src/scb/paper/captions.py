@@ -298,4 +298,13 @@ FIGURES = {
         see="The exponents of F15 around T = 1,600, where the sign decides how many samples Stage "
         "1 needs.",
     ),
+    "F33": PaperFigure(
+        title="Several heads",
+        paper="Appendix A, the first limitation (no figure there)",
+        needs=("heads", "sparse heads"),
+        drawn_by="heads:several_heads",
+        see="Heads learn the singular values of the task one after another, at times that can be "
+        "predicted. Heads that start alike stop at the best function of one head. The heads that "
+        "come out are mixtures of the true ones, until ℓ₁ or a rotation turns them.",
+    ),
 }

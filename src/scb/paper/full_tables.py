@@ -4,6 +4,7 @@ from functools import partial
 
 from scb.paper.entries import Experiment
 from scb.paper.experiments.checks import NegativeJob
+from scb.paper.experiments.heads import HeadsJob
 from scb.paper.experiments.large import LARGE_SEARCHES, LONG_LADDER, REAL, PlanJob, RealJob
 from scb.paper.experiments.letter import PAIRS, LetterJob
 from scb.paper.experiments.projector import LADDER, SignJob, StartNoiseJob
@@ -257,6 +258,15 @@ FULL_TABLES = {
         {("T", "step", "steps"): STEPS, "ensemble": TWO},
         seeds=10,
         quick=(1, {("T", "step", "steps"): tuple((T, name, 300) for T, name, _ in STEPS[:10])}),
+    ),
+    "heads": in_full_run(
+        HeadsJob,
+        {"heads": (2, 3), "start": ("random", "equal", "spare")},
+        seeds=40,
+        quick=(1, {"heads": (2,), "T": (100,)}),
+    ),
+    "sparse heads": in_full_run(
+        HeadsJob, {"heads": (2,), "start": ("sparse",)}, seeds=20, quick=(1, {"T": (100,)})
     ),
     "long ends": on_gpu(
         EndJob,

@@ -9,6 +9,7 @@ from scb.paper.claims import (
     attention,
     convergence,
     course,
+    heads,
     large,
     limits,
     models,
@@ -41,6 +42,7 @@ _FILES = (
     large,
     transformers,
     course,
+    heads,
 )
 _JUDGED = [claim for file in _FILES for claim in vars(file).values() if isinstance(claim, Claim)]
 CLAIMS: tuple[Claim, ...] = tuple(

@@ -79,8 +79,8 @@ def read_sequences(
         The number of bins for symbols that are numbers. Bins are cut at quantiles, so that each
         holds about as many symbols, and a number is replaced by the median of its bin.
     covariates : str or sequence of str, optional
-        Columns of a table that are known when a symbol is predicted; ``fit`` and ``score`` take
-        them from the result.
+        Columns of a table that are known when a symbol is predicted, as a list or as a text with
+        commas between them; ``fit`` and ``score`` take them from the result.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def read_sequences(
     if top is not None:
         integer("top", top, low=1)
     if isinstance(covariates, str):
-        covariates = [covariates]
+        covariates = list(filter(None, covariates.split(",")))
     beside = [coerced("covariates", name, str) for name in covariates]
     if is_table(source):
         sequences = sequences_in(as_arrow(source), roles, gap, beside)

@@ -22,8 +22,9 @@ from scb.mixture.select import Progress
 from scb.sequences.baselines.background import ModelBackground, RecentBackground, WindowBackground
 from scb.sequences.baselines.per_sequence import SequenceBackground
 from scb.sequences.covariates import Covariate
+from scb.sequences.fit_facts import FitFacts
 from scb.sequences.lag_evidence import lag_evidence
-from scb.sequences.lag_model import SHARED, FitFacts, LagModel, with_unseen
+from scb.sequences.lag_model import SHARED, LagModel, with_unseen
 from scb.sequences.patience import warn_if_long
 from scb.sequences.tables import Classes
 

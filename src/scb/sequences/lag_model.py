@@ -30,30 +30,13 @@ from scb.sequences.baselines.background import WindowBackground
 from scb.sequences.baselines.per_sequence import SequenceBackground
 from scb.sequences.coding import windows_of_codes
 from scb.sequences.covariates import Covariate
+from scb.sequences.fit_facts import FitFacts
 from scb.sequences.symbols import MISSING, readable
 from scb.sequences.tables import Arrays, Classes, Codes
 from scb.task.sampling import token_dtype
 
 # The key of a transition matrix that all lags share
 SHARED = 0
-
-
-@dataclass(frozen=True)
-class FitFacts:
-    """How a fit went: see the attributes of ``SparseContextualBigram`` with the same names."""
-
-    loglik: float = 0.0
-    n_windows: int = 0
-    n_symbols: int = 0
-    n_parameters: int = 0
-    n_iter: int = 0
-    gap: float = 0.0
-    converged: bool = False
-    criterion: dict[str, float] = field(default_factory=dict)
-    choices: dict[str, float] = field(default_factory=dict)
-    sequence_bits: float = np.nan
-    # Those that were offered, and whether the model uses them
-    covariates: dict[str, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

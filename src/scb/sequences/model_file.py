@@ -16,8 +16,9 @@ from scb.sequences.baselines.background import RecentBackground
 from scb.sequences.baselines.counts import deepest
 from scb.sequences.baselines.per_sequence import SequenceBackground
 from scb.sequences.covariates import Covariate
+from scb.sequences.fit_facts import FitFacts
 from scb.sequences.kept import KeptSymbols
-from scb.sequences.lag_model import SHARED, FitFacts, LagModel
+from scb.sequences.lag_model import SHARED, LagModel
 from scb.sequences.tables import Arrays
 from scb.tensors import read_arrays, write_arrays
 
@@ -106,8 +107,9 @@ def _checked_model(arrays: Arrays, content: dict[str, Any], parameters: dict[str
     N = len(classes)
     covariates, chooser = _checked_covariates(arrays, content)
     K = N if context else 1
+    widths = {max_lag + 1 + i: len(one.values) for i, one in enumerate(covariates)}
     if chooser is not None:
-        K = N * (1 + len(covariates[chooser].values))
+        K = widths[1] = N * (1 + len(covariates[chooser].values))
     sources = max_lag + len(covariates)
     columns = _array(arrays, "columns", None, "iu")
     bounds = _array(arrays, "bounds", (K + 1,), "iu")
@@ -125,14 +127,7 @@ def _checked_model(arrays: Arrays, content: dict[str, Any], parameters: dict[str
         errors=csr_array((errors, columns, bounds), shape=(K, sources)),
         background_weight=_array(arrays, "background_weight", (K,)),
         background_ratio=_array(arrays, "background_ratio", (K,), finite=False),
-        matrices=_checked_matrices(
-            arrays,
-            N,
-            {max_lag + 1 + i: len(one.values) for i, one in enumerate(covariates)}
-            | ({1: K} if chooser is not None else {}),
-            sources,
-            set((columns + 1).tolist()),
-        ),
+        matrices=_checked_matrices(arrays, N, widths, sources, set((columns + 1).tolist())),
         prior=_array(arrays, "prior", (N,)),
         frequencies=_array(arrays, "frequencies", (N,)),
         unseen=_array(arrays, "unseen", (N,)),

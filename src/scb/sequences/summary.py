@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scb.sequences.answer import answer_of
-from scb.sequences.lag_model import FitFacts, LagModel, said_of_matrices
+from scb.sequences.fit_facts import FitFacts
+from scb.sequences.lag_model import LagModel, said_of_matrices
 from scb.sequences.tables import Arrays
 
 

@@ -8,6 +8,7 @@ survivors of the threshold) otherwise.
 import numpy as np
 
 from scb.arrays import Array
+from scb.geometry.heads import one_head
 from scb.geometry.products import root
 from scb.inputs import InputError
 from scb.model import LinearTransformer
@@ -53,6 +54,7 @@ def simulate(task: Task, recipe: Recipe, seed: int = 0, every: int = 10) -> dict
     >>> bool(history["alpha_A"][-1] > 0.9)
     True
     """
+    one_head(task, "simulate")
     # The theory of the dynamics is that of their steps
     only = "only 'proximal' stages of the linear transformer can be simulated"
     if recipe.transformer is not LinearTransformer:
