@@ -62,8 +62,8 @@ class Profile:
                 entries = near[first : first + most]
                 where = tuple(entries.T)
                 paths = _Paths(self, inverse, part, entries)
-                # Near 1 the rest of a column may lie in many entries at 0, which do not grow at once:
-                # no interval is shorter there than its standard errors make it.
+                # Near 1 the rest of a column may lie in many entries at 0, which do not grow at
+                # once: no interval is shorter there than its standard errors make it.
                 least = np.where(values[where] > 0.5, below[where], 0.0)
                 below[where] = np.maximum(paths.lengths(-1, reach[where]), least)
                 above[where] = np.maximum(paths.lengths(1, reach[where]), least)

@@ -223,11 +223,11 @@ class HeldOut:
         """‖A − Q‖_μ from two independent estimates of βQ + (1 − β)11ᵀ/T, β = K_VP/K_V, all (T, N).
 
         All but a few of the T·N entries are noise: looked at is ``there`` (T, N), where A stands
-        out, and where the first estimate does; elsewhere Q is taken to be 0. But a small weight may be hidden there.
-        Where V has learned P up to its scale, β is ``scale`` = √(K_P/K_V), so that the mass of Q at
-        the positions that are seen is known, and what a column lacks is the hidden weight. The
-        distance counts it as if it stood at one position. Where most positions matter, all are
-        looked at.
+        out, and where the first estimate does; elsewhere Q is taken to be 0. But a small weight may
+        be hidden there. Where V has learned P up to its scale, β is ``scale`` = √(K_P/K_V), so that
+        the mass of Q at the positions that are seen is known, and what a column lacks is the hidden
+        weight. The distance counts it as if it stood at one position. Where most positions matter,
+        all are looked at.
         """
         T = len(A)
         if self._is_sparse(A):
