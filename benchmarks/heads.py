@@ -139,6 +139,7 @@ def matrices_found(N: int, H: int, number: int) -> dict[str, Any]:
         task = scb.Task.sparse(matrices, positions[which], weights, 9, which % H)
         if len(np.unique(which % H)) == H and task.check()["e"].holds:
             break
+    assert task.positions is not None
     x = scb.generate(task, 20_000, seed=number)
     model = scb.SparseContextualBigram(10, transition="auto").fit(x)
     found = 1 if isinstance(model.transition_, np.ndarray) else len({P.tobytes() for P in model.transition_.values()})
