@@ -37,19 +37,20 @@ def show(
 
     console = terminal(stderr=json)
     place = latest_run() if path is None else path
+    # A fit is a saved model, or a directory with one; anything else is a run
     if place.is_file() or (place / MODEL).exists():
         fit = read_fit(place)
         print_fit(console, fit)
-        draw = partial(print_tables, console, fit.model)
-        tell = partial(print_fit_json, fit, place)
+        write = partial(print_tables, console, fit.model)
+        print_json = partial(print_fit_json, fit, place)
     else:
         run, settings = load_run(place)
         report_run(console, run, place, settings)
-        draw = partial(draw_run, console, run, settings)
-        tell = partial(print_run_json, run, settings, place)
+        write = partial(draw_run, console, run, settings)
+        print_json = partial(print_run_json, run, settings, place)
     if out is not None:
         inputs = (place,) if place.is_file() else ()
         with opened(out, "drawing", lock=lock, overwrite=overwrite, inputs=inputs) as folder:
-            draw(folder)
+            write(folder)
     if json:
-        tell()
+        print_json()

@@ -151,15 +151,16 @@ def _rates(console: Console, figure: dict[str, str], state: "SweepState") -> Non
 def _show_failures(
     console: Console, asked: "Sweep", state: "SweepState", directory: Path, details: bool
 ) -> None:
-    """Print what failed and where; if ``details``, also the first traceback of each error."""
+    """Print the failed runs by error, three of each; if ``details``, all, and one traceback."""
     for error in dict.fromkeys(one["error"] for one in state.failed):
         ones = [one for one in state.failed if one["error"] == error]
         console.print(f"{len(ones)} × {error}", style="red")
-        for one in ones if details else ones[:3]:
+        shown = ones if details else ones[:3]
+        for one in shown:
             point = ", ".join(f"{name} = {one['parameters'][name]}" for name in asked.grid)
             console.print(f"  {point}, replicate {one['replicate']}")
-        if len(ones) > 3 and not details:
-            console.print(f"  and {len(ones) - 3} more")
+        if len(ones) > len(shown):
+            console.print(f"  and {len(ones) - len(shown)} more")
         if details:
             console.print(ones[0]["traceback"].rstrip(), style="dim")
     console.print(f"tracebacks: {directory / 'failures.json'}; --retry tries these runs again")

@@ -90,9 +90,9 @@ class _Notice(event.Listener):
     def __init__(self) -> None:
         self.kept = True  # whether what is compiled is kept on disk
         self.silent = False  # whether somebody else tells the user
-        # How many of our functions are being compiled, each for the sake of the one before
+        # How many compilations are nested now: one of our functions, and what it calls
         self._depth = 0
-        self.functions = 0  # that are through
+        self.functions = 0  # compiled so far
         self._seconds = 0.0  # spent on functions that are through
         self._begun = 0.0
         self._told: float | None = None

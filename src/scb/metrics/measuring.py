@@ -109,7 +109,7 @@ def column_sums(task: Task, A: Any) -> tuple[Array, Array]:
     from scb.kernels.step.lazy_columns import column_moments
 
     if not isinstance(A, np.ndarray):
-        return A.moments
+        return A.moments  # with the entries on the support
     moments = column_moments(np.asfortranarray(A), task.weight_threshold)
     return moments, A[task.positions, np.arange(task.N)]
 

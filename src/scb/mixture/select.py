@@ -81,18 +81,19 @@ class Selection:
 
     @classmethod
     def from_initial(cls, data: Data, policy: Policy, initial: Initial) -> "Selection":
-        """Start from an estimate. The background gets a little of each state's weight, and all of
-        it where there is no position.
+        """Start from the heaviest positions of an estimate, at most ``TUNING.most_at_start`` of a
+        state. The background gets a little of each state's weight, or all where no position is.
         """
         support = []
         weights = []
         for positions, w in zip(initial.positions, initial.weights, strict=True):
-            heaviest = np.sort(np.argsort(w, kind="stable")[::-1][: TUNING.most_at_start])
+            by_weight = np.argsort(w, kind="stable")[::-1]
+            heaviest = np.sort(by_weight[: TUNING.most_at_start])
             support.append(positions[heaviest])
             weights.append(w[heaviest])
         q = weight_table(weights, np.full(data.K, TUNING.background))
         mixture = Mixture(initial.P, data.label_distribution, q, initial.owners)
-        search = cls(data, policy, support, mixture, np.zeros(data.K, np.intp))
+        search = cls(data, policy, support, mixture, folds=np.zeros(data.K, np.intp))
         search.drop_unused_matrices()
         return search
 

@@ -26,10 +26,8 @@ class Experiment:
     job: type[Job]
     axes: Axes = field(default_factory=dict)
     seeds: int | None = None
-    quick: tuple[int | None, Axes | None] = (
-        None,
-        None,
-    )  # random tasks, and values of parameters, for a first look
+    # Random tasks, and values of parameters, for a first look
+    quick: tuple[int | None, Axes | None] = (None, None)
     full: Axes | None = None  # values of parameters that take a minute or more
     # Whether the table is made in the full run and left out of the default one
     full_only: bool = False

@@ -249,11 +249,11 @@ def _sequence_numbers(table: Any, group: str | None) -> tuple[Codes, list[Any]]:
 
 
 def _listed(table: Any, roles: ColumnRoles) -> Sequences:
-    """A whole sequence in each cell."""
+    """Read a column with a whole sequence in each cell; a null cell is an empty sequence."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    column, group, _ = roles
+    column, group, _ = roles  # cells are in order already
     cells = table[column].combine_chunks()
     cells = cells.chunk(0) if isinstance(cells, pa.ChunkedArray) else cells
     lengths = pc.list_value_length(cells).fill_null(0).to_pylist()  # pyright: ignore

@@ -93,7 +93,7 @@ class Probe:
         ]
         if self.found:
             lines.append(
-                f"{self.unexplained:.1%} of that has not the form of a sparse contextual bigram"
+                f"{self.unexplained:.1%} of that does not have the form of a sparse contextual bigram"
             )
             lines += [
                 f"after token {k}: " + _positions(t, self.A[t, k])
@@ -101,7 +101,7 @@ class Probe:
             ]
         else:
             lines.append("nothing found: no position matters more than the others")
-        if np.isfinite(self.excess):
+        if not np.isnan(self.excess):  # the task is known
             lines.append(
                 f"excess loss {self.excess:.4g} nats, "
                 f"{self.left:.1%} of that of a model that ignores the context"

@@ -134,22 +134,23 @@ def _draw_noise(
     if stage.projector == "euclidean":
         h_along += state.leak * common_noise(task, p, stage.batch_size, rng)
     signal, K_across, error = _across(state)
-    # Along the truth and along the error, for V (across û) and A
-    x, y = rng.normal(size=(2, 2))
+    # Standard normals: [0] is for V across û, [1] for A
+    on_truth, on_error = rng.normal(size=(2, 2))
     dimensions = ((task.N - 1) * (task.N - 2), task.N * (task.T - 1))
+    # Two dimensions are taken by the truth and the error
     rest_V, rest_A = (rng.chisquare(left - 2) if left > 2 else 0.0 for left in dimensions)
-    if dimensions[0] == 0:
-        x[0] = y[0] = 0.0
-    along_truth = scale_V * np.sqrt(K_across) * x[0]
+    if dimensions[0] == 0:  # N = 2: nothing lies across û
+        on_truth[0] = on_error[0] = 0.0
+    along_truth = scale_V * np.sqrt(K_across) * on_truth[0]
     noise = StepNoise(
         along_P=h_along @ truth + along_truth,
-        along_Q=scale_A * np.sqrt(task.K_Q) * x[1],
+        along_Q=scale_A * np.sqrt(task.K_Q) * on_truth[1],
         along_V=h_along @ (along - p.alpha_V * truth)
         + (signal - p.alpha_V) * along_truth
-        + scale_V * error * y[0],
-        along_A=scale_A * p.delta_A * y[1],
-        square_V=h_along @ h_along + scale_V**2 * (x[0] ** 2 + y[0] ** 2 + rest_V),
-        square_A=scale_A**2 * (x[1] ** 2 + y[1] ** 2 + rest_A),
+        + scale_V * error * on_error[0],
+        along_A=scale_A * p.delta_A * on_error[1],
+        square_V=h_along @ h_along + scale_V**2 * (on_truth[0] ** 2 + on_error[0] ** 2 + rest_V),
+        square_A=scale_A**2 * (on_truth[1] ** 2 + on_error[1] ** 2 + rest_A),
     )
     return h_along, noise
 

@@ -55,11 +55,9 @@ LONGER = tuple(
 """As ``SETTINGS``, around a T at which the sign decides how many samples Stage 1 needs."""
 RUNS = 20
 ENOUGH = 0.85  # the share of runs that have to succeed
-LARGEST_BATCH = (
-    1 << 14
-    # of a search: some stages never succeed, as Stage 3 from an A that is too far off, whatever the
-    # batch
-)
+# Of a search: some stages never succeed, whatever the batch, such as Stage 3 from an A that is too
+# far off
+LARGEST_BATCH = 1 << 14
 LARGEST_ON_GPU = 1 << 18
 NEVER = 1 << 30  # steps between evaluations that nobody asks for
 
@@ -204,9 +202,9 @@ class RateJob(Job):
         return max(1, round(0.1 / self.eta))
 
     def run(self) -> Rows:
-        """One row: batch, steps and samples of each stage, and how many of the runs are within ε at
-        the end."""
-        # On a GPU all runs are made at once, on the processor no more than it takes to fail
+        """One row: batch, steps and samples of each stage, all samples, the mean K_Q of the tasks
+        that pass Stage 1, and the share of runs within ε at the end."""
+        # (largest batch, runs at a time): on the processor one by one, to stop once too many failed
         limits = (LARGEST_BATCH, 1) if self.device is None else (LARGEST_ON_GPU, self.runs)
         first = least_batch(self._stage_one, self._starts(), *limits)
         second = least_batch(self._stage_two, first.points, *limits)

@@ -81,13 +81,15 @@ def _signs_of(left: Axes, right: Axes, table: Table, number: int, projector: str
     points |= {"markersize": 5, "linestyle": "none"}
     left.plot(T, law.least(T), color=COLOURS[number], label=text)
     left.plot(T, each, **points)
-    power = 2 - number
+    power = 2 if projector == "euclidean" else 1  # by the theory
     beside = law.least(T)[0] * (T / T[0]) ** power
     left.plot(T, beside, color="0.6", linewidth=0.8, linestyle=":")
-    left.annotate("T²" if number == 0 else "T", (T[-1], beside[-1]), fontsize=8)
+    left.annotate("T²" if power == 2 else "T", (T[-1], beside[-1]), fontsize=8)
     ratio = table["batch_size"] / law.least(table["T"])
     edges = np.geomspace(0.07, 3, 7)
-    binned = np.sqrt(edges[1:] * edges[:-1])[np.clip(np.digitize(ratio, edges) - 1, 0, 5)]
+    middles = np.sqrt(edges[1:] * edges[:-1])
+    # The outer bins also take what lies beyond them
+    binned = middles[np.clip(np.digitize(ratio, edges) - 1, 0, middles.size - 1)]
     share_bars(right, table | {"ratio": binned}, "ratio", "right", number, PROJECTORS[projector])
 
 

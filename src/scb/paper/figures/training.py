@@ -93,7 +93,7 @@ def sizes(title: str, smallest: Table, others: Table) -> Figure:
         for ax, name in zip(row, ("‖V − P‖$_μ$", "‖A − Q‖$_μ$", "population loss"), strict=True):
             ax.set_title(f"N = {N}: {name}")
     axes[0, 1].legend(loc="lower left")
-    caption(figure, f"{_setting(table, N=False)}. Stars: proximal, after normalisation")
+    caption(figure, f"{_setting(table, one_N=False)}. Stars: proximal, after normalisation")
     return figure
 
 
@@ -118,12 +118,12 @@ def signs(title: str, table: Table) -> Figure:
     return figure
 
 
-def _setting(table: Table, N: bool = True) -> str:
-    """The line under a figure."""
-    size = f"N = {values(table, 'N')[0]}, " if N else ""
+def _setting(table: Table, one_N: bool = True) -> str:
+    """Two lines under a figure: the settings, and over which tasks; else N varies."""
+    size = f"N = {values(table, 'N')[0]}, " if one_N else ""
     tasks = (
         replicates(table)
-        if N
+        if one_N
         else f"{min(replicates(pick(table, N=n)) for n in values(table, 'N'))} or more"
     )
     shown = (

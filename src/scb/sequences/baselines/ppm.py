@@ -89,13 +89,14 @@ class PPM(HistoryModel):
 
     def _shares(self, counts: Array, d: Ints) -> tuple[Array, Array]:
         """The share of each label (r, N) and the escape (r,), from counts after exclusion and the
-        number of distinct labels before it.
+        number d of distinct labels before it, which only method C uses.
         """
         t = counts.sum(axis=1)
         if self.method == "C":
             return counts / (t + d)[:, None], d / (t + d)
-        # With method D what was taken off escapes: ½ for each label that is left
+        # Method D takes ½ off each count that is left, and gives it to the escape
         taken = (counts > 0).sum(axis=1) / 2
         total = np.maximum(t, 1)
         share = np.maximum(counts - 0.5, 0) / total[:, None]
+        # Where all labels are excluded, everything escapes
         return share, np.where(t > 0, taken / total, 1.0)
