@@ -111,8 +111,8 @@ def staircase(mu: Array, rng: np.random.Generator) -> Array:
 def random_transition(mu: Array, contrast: float, rng: np.random.Generator) -> Array:
     """Draw a random positive P with stationary distribution μ and K_P ≥ contrast·‖μ‖².
 
-    Scaled squared exponentials give a dense start with K_P about 5‖μ‖² for large N. Where that
-    falls short (small N), it is mixed with just enough of an extreme coupling.
+    Scaled squared exponentials give a dense start with K_P about 5‖μ‖² for large N. If that falls
+    short (small N), it is mixed with just enough of an extreme coupling.
 
     Parameters
     ----------

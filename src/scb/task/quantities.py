@@ -1,5 +1,5 @@
-"""What follows from P, μ and the sparse attention of a task: sizes, K_P, K_Q, singular values, and
-the attention as a dense array.
+"""Quantities that follow from P, μ and the sparse attention of a task: sizes, K_P, K_Q, singular
+values, and the attention as a dense array.
 """
 
 from functools import cached_property

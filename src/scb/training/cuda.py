@@ -71,7 +71,7 @@ class OnGpu:
         return FreshOnGpu(self._steps, self._run, stays=self.large)
 
     def like(self, there: Any) -> "OnGpu":
-        """Another A of the same run, made of an array (T, N) of CuPy or NumPy."""
+        """Another A of the same run, made from a CuPy or NumPy array (T, N)."""
         stack = self._columns[None].copy()
         stack[0, :, : self.shape[0]] = self._steps.to_device(there.T)
         return OnGpu(self._steps, self._run, stack)

@@ -328,7 +328,7 @@ def draw_frozen(
 
 
 def freeze(task: Task, A: Array) -> Frozen:
-    """The columns of A as their few active positions and a common value (the median, which most
+    """The columns of A, each as its few active positions and a common value (the median, which most
     positions have).
     """
     T, N = A.shape
