@@ -143,7 +143,7 @@ def read_fit(path: str | Path) -> SavedFit:
     Returns
     -------
     SavedFit
-        The fit; the file of a model alone has no scores.
+        The fit; a model read from its file alone has no scores.
 
     Examples
     --------

@@ -30,8 +30,8 @@ class LagSummary:
         The columns of the table, with a row for each current symbol and lag: ``context`` (the
         current symbol), ``lag`` (0 for covariates, which ``source`` names), ``weight``,
         ``influence`` with the ends ``low`` and ``high`` of its 95 % interval, the gain in
-        log-likelihood ``nats``, ``nats_bound``, which is 1 where the gain is at most that, the gain
-        ``delta_bic``, and ``found``, once ``stability`` has been called.
+        log-likelihood ``nats``, ``nats_bound``, which is 1 where ``nats`` is only an upper bound,
+        the gain ``delta_bic``, and ``found``, once ``stability`` has been called.
     warnings : list of str
         What a reader should not miss, one line each.
 

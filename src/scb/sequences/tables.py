@@ -37,18 +37,18 @@ class Sequences:
     lengths : list of int
         The number of symbols in each sequence.
     many : bool
-        Whether the source was a collection of sequences, rather than a single one (possibly split
-        by lengths).
+        Whether the source was a collection of sequences rather than a single one (possibly split by
+        lengths).
     said : str, default ""
         A description of how a table or file was read.
     names : list, optional
-        The names of the sequences, if the table has a column that tells them apart.
+        The names of the sequences, if the table has a column of them.
     rows : (n,) array, optional
         The row of the table that each symbol comes from.
     n_rows : int, default 0
         The number of rows of the table, if ``rows`` are given.
     separator : str, default " "
-        What stands between symbols where they are written; nothing between characters.
+        The text between symbols when they are written out; empty for characters.
     covariates : dict of lists, optional
         Columns that are known when a symbol is predicted, in the order of the input.
 
