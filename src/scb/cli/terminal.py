@@ -1,5 +1,5 @@
-"""The console of the commands. Symbols, file names and messages are shown as they are, never taken
-for markup or control codes.
+"""The console of the commands. Symbols, file names and messages are shown as they are and never
+taken for markup or control codes.
 """
 
 import re
@@ -23,8 +23,8 @@ def visible(text: str) -> str:
 
 
 class _SafeConsole(Console):
-    """A console that writes control characters out wherever they stand: in lines, in cells of
-    tables, in messages of progress.
+    """A console that writes out control characters wherever they occur: in lines, cells of tables
+    and progress messages.
     """
 
     def render_str(self, text: str, **options: Any) -> Text:

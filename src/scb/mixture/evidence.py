@@ -8,8 +8,8 @@ positions that need each other both lose what they gain together.)
 
 The *influence* of a position is by how much the token there moves the distribution of the label, in
 total variation, on average over tokens: a[k, t]·Σ_m μ_m·‖P[:, m] − Pμ‖₁/2. Unlike the weight, it
-does not depend on which of several matrices holds their common part, so that the data determine it.
-Its standard error is √(∇ᵀH⁻¹∇), with the second derivatives H of the log-likelihood, by conjugate
+does not depend on which of several matrices holds their common part, so the data determine it. Its
+standard error is √(∇ᵀH⁻¹∇), with the second derivatives H of the log-likelihood, by conjugate
 gradients. H is singular where weights can move without changing the distribution; that does no
 harm, since the influence does not move along these directions.
 """

@@ -4,12 +4,12 @@ q_ℓ^(k) P_ℓ[o, x_ℓ].
 A position that has no matrix yet is judged by the labels that came and those that were to be
 expected with each of its tokens; one whose matrix is known from other states by a score test on its
 weight alone. What must be reached is the price of the matrix (``price``), or of one column for the
-current symbol where that is the state; and what the extended BIC asks for weights and for the
+current symbol where that is the state; and the extended BIC's penalty for the weights and for the
 choice of the position. A weight costs the logarithm of the number of samples of its state.
 
 Where the current symbol is the state, it stands for what is common: it is in every state from the
-start, so that another lag is judged by what its symbol changes, and by nothing else. At the end it
-goes where the other lags can say the same without it.
+start, so another lag is judged only by what its symbol changes. At the end it goes where the other
+lags can say the same without it.
 """
 
 from dataclasses import replace
@@ -237,9 +237,7 @@ def add_current(search: Selection) -> None:
 
 
 def remove_current(search: Selection) -> None:
-    """Take the current symbol out of states with other lags where the likelihood does not ask for
-    it.
-    """
+    """Take the current symbol out of states with other lags where the likelihood does not need it."""
     current = search.data.T - 1
     needed: set[Pair] = set()
     while True:

@@ -3,7 +3,7 @@
 There the likelihood is far from a parabola: an entry that a handful of labels speak of has an
 interval like that of a count. An entry is moved away from its estimate, the others follow as the
 Fisher information says is best, and the log-likelihood itself, not its parabola, says where to
-stop. All entries are moved side by side, so that a pass over the rows serves them all.
+stop. All entries are moved side by side, so one pass over the rows serves them all.
 
 Upwards, an entry of P is judged with a third of a label more, and downwards its complement: an
 entry without a label would else have its upper end at 1.9 labels, which misses the truth too often.

@@ -278,7 +278,9 @@ class Recovery:
         return "\n".join(lines)
 
     def _of_heads(self, t: int, k: int) -> str:
-        """What stands behind a weight: its standard error, or with several heads, whose it is."""
+        """The text after a weight: its standard error or, with several heads, the head that it
+        belongs to.
+        """
         if self.A.ndim == 2:
             return f" ± {self.stderr.A[t, k]:.3f}"
         owner = int(self.A[:, t, k].argmax())

@@ -52,8 +52,8 @@ class Analysis:
     n_held_out : int
         The number of held-out symbols that were predicted.
     reasons : Explanation
-        Where the first held-out symbols come from; if nothing was held out, the first symbols of
-        all.
+        Where the first held-out symbols come from or, if nothing was held out, the first symbols of
+        X.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class Analysis:
     reasons: Explanation
 
     def write_report(self, path: str | Path, command: str = "") -> None:
-        """Write one HTML page that needs no other file and can be sent.
+        """Write one self-contained HTML page that can be sent to others.
 
         Parameters
         ----------

@@ -1,5 +1,5 @@
-"""Models on the same held-out symbols: which one predicts them best, by how many bits, and how sure
-that is.
+"""Models on the same held-out symbols: which one predicts them best, by how many bits, and how
+certain that is.
 """
 
 from collections.abc import Mapping, Sequence

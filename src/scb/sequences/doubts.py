@@ -1,4 +1,4 @@
-"""Warnings about symbols that are probably none: numbers, and whole texts."""
+"""Warnings about values that are probably not symbols: numbers, and whole texts."""
 
 import warnings
 

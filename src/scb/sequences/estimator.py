@@ -75,9 +75,10 @@ class SparseContextualBigram(StreamedLags):
         the lag is ``classes_[j]``. If there is more than one matrix, a dictionary from each lag to
         its matrix.
     attention_ : sparse (N, max_lag) array
-        The weights a[k, ℓ]: row k is for the current symbol ``classes_[k]``, and lag ℓ is column ℓ
-        − 1; the columns of covariates follow. Without context there is a single row. If no lag was
-        found after a symbol, its row is empty, and the background alone predicts the next symbol.
+        The weights a[k, ℓ]: row k is for the current symbol ``classes_[k]``, and column ℓ − 1 is
+        for lag ℓ; the columns of covariates follow. Without context there is a single row. If no
+        lag was found after a symbol, its row is empty, and the background alone predicts the next
+        symbol.
     background_weight_, incomplete_ : (N,) arrays
         The weight b[k] of the background, and whether it is significant, which means that some lag
         was not found. With background "labels", the weight is positive only in this case or if no

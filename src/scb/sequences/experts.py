@@ -62,11 +62,11 @@ class ExpertTable(ModelTable):
 class Experts(BaseEstimator):
     """A predictor that multiplies the predictions of several experts, one of them a model of lags.
 
-    The others predict from an n-gram, from the symbols that were frequent lately, from what
-    followed the current symbol lately, and from what followed the last occurrence of the same
-    recent symbols. The last three learn from the sequence while they predict it. The prediction is
-    p ∝ Π_j p_j^w_j; the weights w are fitted to a held-out part of the data, and then all experts
-    are fitted to all the data.
+    The others are an n-gram and three that predict from the symbols that were frequent lately, from
+    what followed the current symbol lately, and from what followed the same recent symbols the last
+    time. They learn from the sequence while they predict it. The prediction is p ∝ Π_j p_j^w_j; the
+    weights w are fitted to a held-out part of the data, and then all experts are fitted to all the
+    data.
 
     Parameters
     ----------

@@ -207,7 +207,9 @@ class Explanation:
 
 
 def _tinted(colour: str, strength: float) -> str:
-    """A colour as transparent as it is weak, so that text stays readable on light and dark."""
+    """A colour, the weaker the more transparent, so that text stays readable on light and dark
+    backgrounds.
+    """
     return f"{colour}{round(255 * strength):02x}"
 
 

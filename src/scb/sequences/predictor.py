@@ -305,7 +305,8 @@ class LagPredictor(CodedInputs):
             The number of steps to look ahead.
         covariates : table, dict or (rows, columns) array, optional
             Covariates of the symbols that follow, needed if the model uses them: a row for each
-            step of the first sequence, then of the second, and so on.
+            step, which all sequences share, or the rows of the first sequence, then those of the
+            second, and so on.
         n_samples : int, default 1000
             The number of random continuations to draw of each sequence.
         random_state : int or numpy.random.Generator, default 0

@@ -152,7 +152,7 @@ def _summary_columns(model: LagModel) -> Arrays:
 
 
 def _margin(facts: FitFacts) -> str:
-    """By how much the BIC of the chosen kind of matrix is lower, if both were fitted."""
+    """How much lower the BIC of the chosen kind of matrix is, if both were fitted."""
     if len(facts.criterion) < 2:
         return ""
     best, other = sorted(facts.criterion, key=lambda kind: facts.criterion[kind])
@@ -231,8 +231,8 @@ def _price_of_a_lag(model: LagModel, facts: FitFacts) -> list[str]:
 
 
 def _notes_on_nats(model: LagModel, columns: Arrays) -> list[str]:
-    """That nats add up to more than the model gains, and which of them are bounds, where it is
-    so.
+    """Notes, where they apply, that nats add up to more than the model gains, and which of them are
+    bounds.
     """
     if "nats_bound" not in columns:
         return []

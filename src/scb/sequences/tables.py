@@ -1,5 +1,5 @@
 """Sequences, and how they are read from a table: from a column of symbols, with another column that
-tells sequences apart, or one sequence from each row.
+tells the sequences apart, or one sequence from each row.
 
 A table is a data frame of pandas or polars, or a table of Arrow. The result says how the table was
 read. If it can be read in more than one way, an error says which argument decides.
@@ -135,7 +135,7 @@ def sequences_in(
     """Read sequences from a table of Arrow; after a pause of more than ``gap`` a new one begins.
 
     Without roles, a table of one column is one sequence; if its columns have most symbols in
-    common, each row is a sequence; and of two columns that have not, the one with at least twice as
+    common, each row is a sequence; and of two columns that do not, the one with at least twice as
     many distinct values names the sequences.
     """
     names = list(table.column_names)
@@ -172,7 +172,7 @@ def sequences_in(
 
 
 def _require_different(names: list[str]) -> None:
-    """InputError if two columns have one name."""
+    """InputError if two columns have the same name."""
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         number = names.count(twice[0])
@@ -305,7 +305,7 @@ def _is_wide(table: Any) -> bool:
 
 
 def _names_and_symbols(table: Any) -> ColumnRoles | None:
-    """Which of two columns names the sequences, and which one holds the symbols; None if it is not
+    """Which of two columns names the sequences, and which holds the symbols; None if that is not
     clear.
     """
     first, second = table.column_names
