@@ -261,4 +261,4 @@ def _write_report(console: Console, analysis: "Analysis", folder: Folder, comman
     except MissingExtraError as error:
         console.print(f"no {REPORT}: {error}")
     else:
-        console.print(f"wrote {folder.path / REPORT}, one page that can be sent to somebody")
+        console.print(f"wrote {folder.path / REPORT}, one page that can be sent to others")

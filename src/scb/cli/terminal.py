@@ -13,7 +13,7 @@ from rich.text import Text
 
 from scb.files import WriteError
 
-# Control characters other than tabs and ends of lines; what turns the direction of writing.
+# Control characters other than tabs and line ends; characters that change the writing direction.
 _ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 

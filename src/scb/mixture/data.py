@@ -34,7 +34,7 @@ class Rows:
 
     # Runs functions of what is ``held``
     executor: Executor
-    # A ``RowTable`` for each partition, where that lies
+    # A ``RowTable`` for each partition, where that is stored
     held: list[Any]
     # The rows of all partitions together, here; None where they are too different to be counted
     counted: RowTable | None

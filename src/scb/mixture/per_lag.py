@@ -261,13 +261,14 @@ def remove_current(search: Selection) -> None:
 
 
 def settle_gauge(search: Selection, rows: Rows) -> Flags:
-    """Settle what the data leave open; (N, C): the entries of P that are 0 by this convention.
+    """Settle what the data leave open, and return (N, C): the entries of P that are 0 by this
+    convention.
 
-    What is common to all columns of a matrix can stand there or in another matrix that the same
-    states use: the likelihood is the same, the weights are not. So it goes to the shortest lag that
-    can take it, which leaves each other lag with the least weight that explains the data. A lag can
+    What is common to all columns of a matrix can be in it or in another matrix that the same states
+    use: the likelihood is the same; the weights are not. So it goes to the shortest lag that can
+    take it, which leaves each other lag with the least weight that explains the data. A lag can
     take it if it is the current symbol as the state, and all states attend to it that attend to the
-    other lag; or if one state attends to the two, and no other to either.
+    other lag; or if one state attends to both, and no other to either.
     """
     mixture = replace(search.mixture, P=search.mixture.P.copy(), q=search.mixture.q.copy())
     used = rows.total(RowTable.evaluate, mixture).P.sum(axis=0) > 0

@@ -269,7 +269,7 @@ def _held_out_likelihoods(
     windows = partial(windows_of_codes, N=N, max_lag=model.max_lag)
     try:
         own = model.windows(parts.test, _flat(beside), parts.skipped)
-    except InputError:  # no symbol follows another one
+    except InputError:  # no symbol follows another
         return {}, []
 
     def plain_mtd() -> Likelihoods:

@@ -4,7 +4,7 @@ import warnings
 
 from scb.sequences.tables import Classes
 
-# More different numbers than this are no symbols
+# More distinct numbers than this are not symbols
 _NUMBERS = 50
 
 

@@ -64,9 +64,9 @@ class Experts(BaseEstimator):
 
     The others are an n-gram and three that predict from the symbols that were frequent lately, from
     what followed the current symbol lately, and from what followed the same recent symbols the last
-    time. They learn from the sequence while they predict it. The prediction is p ∝ Π_j p_j^w_j; the
-    weights w are fitted to a held-out part of the data, and then all experts are fitted to all the
-    data.
+    time. These three learn from the sequence as they predict it. The prediction is p ∝ Π_j p_j^w_j;
+    the weights w are fitted to a held-out part of the data, and then all experts are fitted to all
+    the data.
 
     Parameters
     ----------

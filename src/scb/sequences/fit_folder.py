@@ -79,7 +79,7 @@ def write_fit(folder: Folder, analysis: Analysis, separator: str = " ") -> None:
     >>> read_fit("fit").scores == analysis.scores
     True
     """
-    # Remove it first: if this is interrupted, it must not stand beside another model
+    # Remove it first: if this is interrupted, it must not be left beside another model
     folder.file(SUMMARY).unlink(missing_ok=True)
     analysis.model.save(folder.file(MODEL), overwrite=True)
     scores = [score._asdict() for score in analysis.scores]

@@ -149,7 +149,7 @@ def _with_frequencies(
     for at, block in partition.chunks():
         sequence = _sequence_numbers(block, shape)
         mine = counts[at]
-        # The label may be unknown: what counts is all that stands before it
+        # The label may be unknown: what counts is all that comes before it
         place = block.starts + shape.T
         number = sequence[place - 1]
         for symbol in range(N):
