@@ -456,7 +456,7 @@ def test_columns_that_lack_a_position_are_marked():
     """Too few samples: what is missed is told from what is complete, and intervals know of it."""
     marked = {True: [], False: []}
     fine = []
-    for seed in range(25):
+    for seed in range(100):
         task = scb.Task.random(5, 500, 2, seed=seed)
         fit = scb.recover(scb.sample(task, 500, seed=seed + 1000), N=5)
         for k, (positions, interval) in enumerate(zip(fit.support, fit.intervals(), strict=True)):
