@@ -49,7 +49,8 @@ def matrices_of(estimate: Estimate) -> Matrices:
     if estimate.owners is None:
         return "shared"
     number = len({matrix.tobytes() for matrix in _matrices(estimate)})
-    return "per_lag" if number == len(estimate.owners) else number
+    # Merging leaves at least two; all are the same where there is one symbol
+    return "per_lag" if number in (1, len(estimate.owners)) else number
 
 
 def bic_of(estimate: Estimate, n: float) -> float:

@@ -115,7 +115,8 @@ class LagModel:
         if SHARED in self.matrices:
             return "shared"
         number = len({matrix.tobytes() for matrix in self.matrices.values()})
-        return "per_lag" if number == len(self.matrices) else number
+        # Fewer than two only where all are the same without being shared
+        return "per_lag" if number in (0, 1, len(self.matrices)) else number
 
     @property
     def rows(self) -> NDArray[np.intp]:

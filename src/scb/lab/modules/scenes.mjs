@@ -30,12 +30,12 @@ export const SCENES = [
   {
     id: "mirror",
     title: "The mirror image",
-    lead: "This run learns the task, upside down. The loss cannot tell.",
+    lead: "This run learns the task upside down. The loss can hardly tell.",
     hash: "task.T=2000&run=resolveSign:0;steps:400/1000/0;lam:0.0001;seed:3&speed=150",
     panels: ["plane", "attention", "loss:wide"],
     fields: ["run.resolveSign", "run.seed"],
     text: [
-      "This is the paper's algorithm exactly as printed, at T = 2,000. Both signals turn negative, and the run ends at the mirror image of the true answer: the stems hang down instead of reaching up. The mirror image computes the same function up to terms of order 1/T, so the loss is the same. Noise decides which of the two a run finds: the push that should decide is far weaker than the noise of 64 samples.",
+      "This is the paper's algorithm exactly as printed, at T = 2,000. Both signals turn negative, and the run ends at the mirror image of the true answer: the stems hang down instead of reaching up. The predictions of the mirror image differ by about 1/√T, and its loss by about 1/T, so the loss can hardly tell. Noise decides which of the two a run finds: the push that should decide is far weaker than the noise of 64 samples.",
       "But true attention is sparse and never negative, so a few of its entries are large and positive; in the mirror image they are large and negative. You can tell which one you have without knowing the answer. Press “Flip it”, or tick “resolve the sign” and the run will do it by itself.",
     ],
   },
