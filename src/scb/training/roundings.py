@@ -4,9 +4,10 @@ Both are given V, A and μ, which the learner knows, and never the task. A round
 ``on_collapsed`` can also be applied to the collapsed state of the simulation.
 
 About the sign: (V, A) and its mirror image (2μ1ᵀ − V, 2·11ᵀ/T − A) have the same product of V − μ1ᵀ
-and A − 11ᵀ/T, so they compute the same function up to O(1/T). The drift that should decide between
-them is 1/(T·K_Q), far below the noise of a small batch. But Q is sparse and nonnegative, so A −
-11ᵀ/T = α_A(Q − 11ᵀ/T) + noise has few large entries, all with the sign of α_A.
+and A − 11ᵀ/T, so they compute the same function up to O(1/√T), with a loss that differs by
+O(1/T). The drift that should decide between them is 1/(T·K_Q), far below the noise of a small
+batch. But Q is sparse and nonnegative, so A − 11ᵀ/T = α_A(Q − 11ᵀ/T) + noise has few large entries,
+all with the sign of α_A.
 """
 
 from collections.abc import Callable
