@@ -38,15 +38,15 @@ def clicks(users: int, seed: int) -> tuple[list[list[str]], list[list[int]]]:
     rng = np.random.default_rng(seed)
     pages, hours = [], []
     for _ in range(users):
-        minute = rng.integers(8 * 60, 24 * 60)
+        minute = int(rng.integers(8 * 60, 24 * 60))
         page, hour = [0, int(rng.integers(1, 3))], [minute // 60] * 2
         for _ in range(int(rng.integers(10, 31))):
             minute += int(rng.integers(1, 6))
             own = (EVENING if 18 <= minute // 60 % 24 < 23 else DAY)[:, page[-1]]
             page.append(page[-2] if rng.random() < 1 / 3 else int(rng.choice(5, p=own / own.sum())))
-            hour.append(int(minute // 60 % 24))
+            hour.append(minute // 60 % 24)
         pages.append([PAGES[i] for i in page])
-        hours.append([int(h) for h in hour])
+        hours.append(hour)
     return pages, hours
 
 
@@ -75,7 +75,7 @@ def compared(part: str, name: str, seed: int, train: tuple, test: tuple, max_lag
 
 def seattle(name: str, held_out: str) -> dict:
     """One year predicted from the others."""
-    from data import read
+    from data import read  # pyright: ignore[reportMissingImports]
 
     rows = list(csv.DictReader(read("vega-datasets", "vega_datasets/_data/seattle-weather.csv").splitlines()))
     month = np.array([int(row["date"][5:7]) for row in rows])

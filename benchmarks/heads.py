@@ -143,7 +143,8 @@ def matrices_found(N: int, H: int, number: int) -> dict[str, Any]:
     model = scb.SparseContextualBigram(10, transition="auto").fit(x)
     found = 1 if isinstance(model.transition_, np.ndarray) else len({P.tobytes() for P in model.transition_.values()})
     lags = [np.sort(10 - task.positions[:, k]) for k in range(N)]
-    same = all(np.array_equal(model.attention_[[k]].indices + 1, lags[k]) for k in range(model.attention_.shape[0]))
+    attention = model.attention_
+    same = all(np.array_equal(attention[[k]].indices + 1, lags[k]) for k in range(attention.shape[0]))  # pyright: ignore[reportOptionalSubscript]
     row = {"found": found, "right": found == H, "lags": int(np.unique(which).size), "lags_right": same}
     return row | {"seconds": time.perf_counter() - begin}
 

@@ -380,7 +380,8 @@ def test_both_kinds_are_fitted_and_the_better_one_is_kept():
     for per_lag in (False, True):
         x = MTD.random(1, per_lag=per_lag).sample(10_000, 1)
         model = Bigram(12, context=True, background="labels").fit(x)
-        assert set(model.criterion_) == {"shared", "per_lag"}
+        # Matrices that are all the same are merged, until two are left
+        assert set(model.criterion_) == {"shared", "per_lag" if per_lag else "2"}
         assert isinstance(model.transition_, dict) == per_lag
         best = min(model.criterion_, key=model.criterion_.get)
         assert best == ("per_lag" if per_lag else "shared")
@@ -455,7 +456,7 @@ def test_columns_that_lack_a_position_are_marked():
     """Too few samples: what is missed is told from what is complete, and intervals know of it."""
     marked = {True: [], False: []}
     fine = []
-    for seed in range(25):
+    for seed in range(100):
         task = scb.Task.random(5, 500, 2, seed=seed)
         fit = scb.recover(scb.sample(task, 500, seed=seed + 1000), N=5)
         for k, (positions, interval) in enumerate(zip(fit.support, fit.intervals(), strict=True)):

@@ -176,7 +176,7 @@ export function softmaxStep(V, W, A, gV, gA, N, stage) {
   softmaxColumns(W, A, N);
 }
 
-/** (V, A) ← (2μ1ᵀ − V, 2·11ᵀ/T − A): the mirror image, which computes the same function up to O(1/T); in place. */
+/** (V, A) ← (2μ1ᵀ − V, 2·11ᵀ/T − A): the mirror image, which computes the same function up to O(1/√T); in place. */
 export function mirror(V, A, mu) {
   const N = mu.length;
   const twice = (2 * N) / A.length;
