@@ -185,7 +185,7 @@ def tally() -> list[str]:
     """How often scb wins, in one sentence."""
     of = {
         kind: [winner(line) for line in comparisons() if line.bits == bits]
-        for kind, bits in (("where lags are asked for", False), ("where bits are counted", True))
+        for kind, bits in (("that ask for lags", False), ("that count bits", True))
     }
     parts = []
     for kind, found in of.items():
@@ -196,7 +196,7 @@ def tally() -> list[str]:
             f"of {len(found)} problems {kind}, it wins {wins}, loses {loses} "
             f"and leaves {undecided} undecided"
         )
-    return [f"With its defaults, scb comes out like this: {'; '.join(parts)}."]
+    return [f"With its defaults, scb has these results: {'; '.join(parts)}."]
 
 
 # -------------------------------------------------------------------------------------- the tables

@@ -9,7 +9,7 @@ is, why it is learned, and two ways out: a projector with less noise, and a test
 # %%
 # The mirror image
 # ----------------
-# Training starts at V = μ1ᵀ and A = 1/T. Reflect (V, A) at this point: V becomes 2μ1ᵀ − V, and A becomes 2/T − A. The
+# Training starts at V = μ1ᵀ and A = 1/T. Reflect (V, A) about this point: V becomes 2μ1ᵀ − V, and A becomes 2/T − A. The
 # prediction depends on the product of the two, in which the minus signs cancel. So the mirror image predicts almost the same as
 # the original, and the loss can hardly tell them apart.
 import matplotlib.pyplot as plt
@@ -31,8 +31,8 @@ print("signals of the mirror:", round(found["alpha_V"], 2), round(found["alpha_A
 # Who decides?
 # ------------
 # With an infinite batch, a small drift of size 1/(T·K_Q) decides, and it points to the truth. (K_Q measures how much signal Q
-# has.) With 64 samples in each step the noise can be larger than the drift, and then the sign is a matter of luck. Here are six
-# seeds of Stage 1, with ``resolve_sign=False`` to follow the paper exactly, for two projectors:
+# has.) With 64 samples per step, the noise can be larger than the drift, and then the sign is a matter of luck. Here are six seeds
+# of Stage 1, with ``resolve_sign=False`` to follow the paper exactly, for two projectors:
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True, layout="constrained")
 for ax, projector in ((left, "euclidean"), (right, "mu")):
     wrong = 0

@@ -60,8 +60,8 @@ print(model.stability(visits, n_halves=6))
 # %%
 # Does it predict?
 # ----------------
-# Fit three models to the first 240 users, and predict the other 60. The table has bits per symbol, of which fewer are better, and
-# by how much each model is worse than the best, with the standard error of that difference.
+# Fit three models to the first 240 users, and predict the other 60. The table gives bits per symbol (fewer are better), and how
+# much worse each model is than the best, with the standard error of that difference.
 users = list(visits)
 models = {
     "found lags": scb.SparseContextualBigram(max_lag=10),

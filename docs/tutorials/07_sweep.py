@@ -45,7 +45,7 @@ y = "T"
 # On this machine
 # ---------------
 # ``--jobs 1`` runs the sweep in one process; without it, all cores are used. Finished runs are kept: after an interruption, the
-# same command goes on where it stopped.
+# same command continues where it stopped.
 command = [sys.executable, "-m", "scb", "sweep", "small.toml", "--jobs", "1"]
 done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
 print(sorted(path.name for path in (folder / "results" / "small").iterdir()))

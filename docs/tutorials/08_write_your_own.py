@@ -11,7 +11,7 @@ claim that compares two methods.
 # A gradient source
 # -----------------
 # A source is a function of (V, A, batch size, key) that returns a gradient. Everything random in it must come from the key. This
-# source spoils a share of the labels: it draws them from μ, whatever the context is.
+# source spoils a share of the labels: it draws them from μ, whatever the context.
 from dataclasses import dataclass, replace
 
 import matplotlib.pyplot as plt
@@ -91,8 +91,8 @@ ax.legend()
 # A claim
 # -------
 # In the picture, the hard threshold looks better on this task. A *claim* states this in a way that can turn out to be false. It
-# is a function of tables that returns numbers and a verdict, together with the words in which the numbers are told. Its docstring
-# is the criterion, a sentence with numbers. Write it before you look at the runs that are to judge it.
+# is a function of tables that returns numbers and a verdict, together with the words in which the numbers are reported. Its
+# docstring is the criterion, a sentence with numbers. Write it before you look at the runs that are to judge it.
 from functools import partial
 
 from scb.paper.claims.claim import Claim

@@ -48,8 +48,8 @@ axes[0].legend()
 # %%
 # Reading the heads
 # -----------------
-# The heads compute the right function, but each is a mixture of the true ones. The rotation gives these back: an overlap of 1 is
-# a perfect match.
+# The heads compute the right function, but each is a mixture of the true ones. The rotation recovers these: an overlap of 1 is a
+# perfect match.
 run = scb.train(task, recipe, seed=0, judge=False)
 V, A = scb.rotate_heads(run.V, run.A)
 print("before:", scb.metrics.match_heads(run.V, run.A, task).overlap.round(3))
@@ -58,7 +58,7 @@ print("after: ", scb.metrics.match_heads(V, A, task).overlap.round(3))
 # %%
 # From samples
 # ------------
-# ``tuned`` trains on fresh samples and rotates by itself. ``recover`` needs far fewer, and finds the number of heads.
+# ``tuned`` trains on fresh samples and rotates by itself. ``recover`` needs far fewer samples, and finds the number of heads.
 run = scb.train(task, scb.recipes.tuned(task), seed=0)
 print(run.summary())
 fit = scb.recover(scb.sample(task, 10_000, seed=1), heads="auto")

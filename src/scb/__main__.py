@@ -1,4 +1,4 @@
-"""``python -m scb``: the command, where its script is not on the path."""
+"""``python -m scb``: the command, for when its script is not on the path."""
 
 from scb.cli import main
 

@@ -1,4 +1,4 @@
-"""Sums over the tokens of contexts, which the transformers and their gradients are made of."""
+"""Sums over the tokens of contexts, from which the transformers and their gradients are made."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""One quiet style for every figure: readable in grey (line styles differ too) and for the
+"""One quiet style for every figure: readable in grey (line styles differ too) and by the
 colour-blind (Okabe-Ito).
 """
 
@@ -91,7 +91,7 @@ def grid(
 ) -> tuple[Figure, np.ndarray]:
     """Make a figure of rows and columns of panels under one title.
 
-    Inside ``narrow`` the panels stand below each other, in the order in which one reads them.
+    Inside ``narrow`` the panels are placed below each other, in reading order.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def band(ax: Axes, quartiles: tuple[np.ndarray, ...], number: int, label: str) -
     ax : matplotlib.axes.Axes
         The panel.
     quartiles : tuple of (points,) arrays, with one axis
-        x and the three quartiles at each, as ``scb.jobs.table.quartiles`` gives them.
+        x, and the three quartiles at each value of x, as ``scb.jobs.table.quartiles`` gives them.
     number : int
         The number of the curve, which picks its colour and line.
     label : str
@@ -276,7 +276,7 @@ def mark(ax: Axes, x: float, text: str) -> None:
     x : float
         Its place.
     text : str
-        What stands beside it.
+        The text beside it.
 
     Examples
     --------

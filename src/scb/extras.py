@@ -1,4 +1,4 @@
-"""Packages that a plain installation does without, and what to say where one of them is missing."""
+"""Packages that a plain installation lacks, and the message when one of them is missing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from scb.inputs import InputError
 
 
 def install(extra: str) -> str:
-    """The command that installs an extra; as long as scb is not published, in a clone."""
+    """The command that installs an extra; until scb is published, it is run in a clone."""
     return f"pip install '.[{extra}]' in the clone"
 
 

@@ -1,10 +1,10 @@
 """Files that are written whole and say when they are damaged.
 
-After a crash there is the old content or the new, never half of one. What is read again carries a
-digest of all its bytes: whoever writes it puts ``SLOT`` where its format has room for text before
-all data or after them (a header, a last key, a comment), and ``seal`` fills in the digest. It is
-compared before any parser sees the content. What is read must be a regular file: a pipe or a device
-may never end.
+After a crash a file has its old content or its new, never half of either. A file that is read again
+carries a digest of all its bytes: its writer puts ``SLOT`` where the format has room for text
+before or after all data (a header, a last key, a comment), and ``seal`` fills in the digest. The
+digest is checked before any parser sees the content. Only regular files are read: a pipe or a
+device may never end.
 """
 
 import json
@@ -35,7 +35,7 @@ _NEAR = 4096  # bytes at either end of a file in which its mark stands
 
 
 class WriteError(OSError):
-    """A file cannot be written, because the disk is full for instance.
+    """A file cannot be written, for instance because the disk is full.
 
     The message names the file.
 
@@ -52,18 +52,18 @@ class WriteError(OSError):
 
 
 def cannot_write(path: Path, error: OSError) -> WriteError:
-    """What to raise where a file cannot be written."""
+    """The error to raise when a file cannot be written."""
     told = WriteError(f"cannot write {path}: {error.strerror or error}")
     told.errno = error.errno
     return told
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file at once: whoever reads it, after a crash too, sees the old content or the new.
+    """Replace a file at once: a reader, even after a crash, sees the old content or the new.
 
     If the path is a link, the file that it points at is replaced, and the link stays. Concurrent
-    writers use distinct temporary files. What a killed process leaves of one is removed when the
-    file is written again, or by the next process that opens the folder.
+    writers use distinct temporary files. One that a killed process leaves behind is removed when
+    the file is written again, or by the next process that opens the folder.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def write_all(handle: int, content: bytes) -> None:
-    """Write all of it, in as many pieces as the file system takes it."""
+    """Write all of the content, in as many pieces as the file system needs."""
     left = memoryview(content)
     while left:
         left = left[os.write(handle, left) :]
@@ -132,7 +132,7 @@ def _locked_partial(path: Path) -> Iterator[tuple[int, str]]:
 
 def remove_abandoned(directory: Path, name: str = "") -> None:
     """Remove temporary files of processes that were killed while they wrote a file of this name, or
-    any one in the directory.
+    any file in the directory.
     """
     with suppress(FileNotFoundError), os.scandir(directory) as entries:
         for entry in entries:
@@ -150,7 +150,7 @@ def _remove_unless_locked(partial: str) -> None:
 
 
 def make_directory(directory: Path) -> None:
-    """Make a directory, and those above it that are not there, and have their names on disk."""
+    """Make a directory and any missing ones above it, and see that their names are on disk."""
     missing = []
     # "." again and again, if it was deleted
     while not directory.is_dir() and directory not in missing[-1:]:
@@ -171,7 +171,7 @@ def _make_one(directory: Path) -> None:
 
 
 def sync_directory(directory: Path) -> None:
-    """Have the new name on disk too; where a file system cannot, the rename alone must do."""
+    """See that the new name is on disk too; if a file system cannot, the rename alone must do."""
     with suppress(OSError), open_handle(directory, os.O_RDONLY, follow=True) as handle:
         os.fsync(handle)
 
@@ -179,15 +179,15 @@ def sync_directory(directory: Path) -> None:
 def prepare_file(path: Path, mark: str, overwrite: bool = False) -> None:
     """Check that a file may be written, and make its directory.
 
-    An InputError if something is there that is not ours. So what took minutes to make is not lost
-    when it is to be written.
+    Raise an InputError if something is there that is not ours. So a result that took minutes is not
+    lost when it is about to be written.
 
     Parameters
     ----------
     path : Path
         The file.
     mark : str
-        A text that ours have near their beginning or end.
+        A text that our files have near their beginning or end.
     overwrite : bool, default False
         Whether any other file may be replaced.
 
@@ -206,7 +206,7 @@ def prepare_file(path: Path, mark: str, overwrite: bool = False) -> None:
 
 
 def refuse_foreign(path: Path, mark: str, overwrite: bool) -> None:
-    """InputError if a file would be replaced that lacks the mark which ours have near their
+    """Raise an InputError if a file would be replaced that lacks the mark that ours have near their
     beginning or end.
     """
     if overwrite or not path.is_file() or not path.stat().st_size:
@@ -236,8 +236,8 @@ def seal(content: bytes) -> bytes:
 
 
 def is_sealed(path: Path, content: bytes) -> bool:
-    """Whether the content carries a digest; a DamagedFileError if it is the digest of something
-    else.
+    """Whether the content carries a digest; a DamagedFileError if it is the digest of other
+    content.
     """
     seals = _SEAL.finditer(content)
     # Data may hold any number of such texts, but none before a seal in a header, and none after a

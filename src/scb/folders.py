@@ -1,8 +1,8 @@
 """Folders that scb writes into: one process at a time, and nothing there that is not its own.
 
 The hidden file ``.scb`` in such a folder is its lock, and the list of the names under which scb
-writes there. A name is on it before the file is, so that after a kill every file of scb is known as
-such.
+writes there. A name is on the list before its file exists, so after a kill every file of scb is
+known as such.
 """
 
 import errno

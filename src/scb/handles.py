@@ -19,8 +19,8 @@ _REGULAR = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 def open_handle(path: Path | str, flags: int, *, follow: bool = False) -> Iterator[int]:
     """Open a file as a handle of the system, and close it at the end.
 
-    Unless ``follow``, a symbolic link is an OSError (``errno.ELOOP``), and a pipe is not waited
-    for.
+    Unless ``follow`` is true, a symbolic link raises an OSError (``errno.ELOOP``). A pipe is not
+    waited for in that case.
     """
     if not follow:
         flags |= _REGULAR

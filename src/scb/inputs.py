@@ -1,5 +1,5 @@
-"""What users give, checked: the class of all errors that a user can mend, numbers, arrays, and
-options typed by a signature.
+"""Checks of what users give: numbers, arrays, and options typed by a signature; and the class of
+all errors that a user can correct.
 """
 
 import operator
@@ -79,7 +79,7 @@ def integer(
     name : str
         The name of the argument.
     value : Any
-        An integer of Python or NumPy; True and False are none.
+        A Python or NumPy integer, but not True or False.
     low : int, optional
         The least value.
     where : str, optional
@@ -112,8 +112,8 @@ def integer(
 
 
 def number(name: str, value: Any, low: float | None = None, where: str = "") -> float:
-    """The value as a float, if it is a finite real number (of Python or NumPy, no truth value), and
-    at least ``low``.
+    """The value as a float, if it is a finite real number (of Python or NumPy, but not a truth
+    value), and at least ``low``.
     """
     if isinstance(value, bool | np.bool_) or not isinstance(
         value, int | float | np.integer | np.floating
@@ -131,7 +131,7 @@ def number(name: str, value: Any, low: float | None = None, where: str = "") -> 
 
 
 def unmasked(name: str, value: Any) -> Any:
-    """The value, if it is no masked array, or one of which nothing is masked."""
+    """The value, unless it is a masked array in which something is masked."""
     if isinstance(value, np.ma.MaskedArray):
         if np.ma.getmaskarray(value).any():
             raise InputError(
@@ -150,7 +150,7 @@ def boolean(name: str, value: Any) -> bool:
 
 
 def one_of(name: str, value: Any, allowed: Collection[str | None]) -> Any:
-    """Return the value if it is one of those that are allowed, or raise an InputError.
+    """Return the value if it is allowed, or raise an InputError.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def _choice(values: Collection[Any]) -> str:
 
 
 def file_path(name: str, value: Any) -> Path:
-    """The value as a path, if it can be one; nothing at all is not the current directory."""
+    """The value as a path, if it can be one; the empty string is not the current directory."""
     try:
         if not (isinstance(value, str) and value == ""):
             return Path(value)
@@ -212,7 +212,7 @@ def real_array(name: str, value: Any, copy: bool = True) -> Array:
     """A float64 array of what was given: real numbers, nothing masked. NaN and infinity are for the
     caller to judge.
 
-    It is a new one, unless without ``copy`` what was given will do.
+    It is a new array, unless ``copy`` is False and the given one will do.
     """
     try:
         array = np.asarray(unmasked(name, value))

@@ -27,8 +27,8 @@ def text(words: str) -> str:
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], left: Iterable[int] = ()) -> str:
-    """A table of texts; the columns whose numbers are in ``left`` are set to the left, all others
-    to the right.
+    """A table of texts; the columns whose numbers are in ``left`` are aligned left, all others
+    right.
     """
     sides = ["left" if i in set(left) else "right" for i in range(len(headings))]
     written = [_row("th", headings, sides)]

@@ -3,7 +3,7 @@
     python -m scb.picture docs/images
 
 writes strip.svg, which moves, and strip-still.svg. Put inline into a page, the SVG takes the colour
-of the text around it. As a file of its own it brings a light or a dark background, whichever the
+of the text around it. As a file of its own it has a light or a dark background, whichever the
 reader prefers.
 """
 
@@ -94,7 +94,7 @@ def strip_picture(animated: bool = True) -> str:
     Returns
     -------
     str
-        The SVG. Without ``XMLNS`` it can stand in an HTML page.
+        The SVG. Without ``XMLNS`` it can be put into an HTML page.
 
     Examples
     --------

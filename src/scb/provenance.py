@@ -74,8 +74,8 @@ def machine(gpu: bool = False) -> str:
 def code_digest(*modules: str, root: Path = ROOT) -> str:
     """A hash of the code that results depend on: scb, and these modules of other packages.
 
-    What only shows results does not count. Everything else does, because a job may use any of it.
-    A script does not count either: workers do not have it.
+    Code that only shows results does not count. All other code does, because a job may use any of
+    it. A script does not count either: workers do not have it.
     """
     digest = sha256()
     for path in sorted((*root.rglob("*.py"), *root.rglob("*.cu*"))):

@@ -46,7 +46,7 @@ LEAST_MEMORY = 1 << 30
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Entry point; errors that a user can mend are one line on stderr, with exit status 2. A
+    """Entry point; errors that a user can fix are one line on stderr, with exit status 2. A
     traceback is a bug.
     """
     output = replace_streams()
@@ -60,7 +60,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _status(given: list[str], ends: bool) -> int:
-    """Run a command; its exit status. ``ends`` says whether the process ends with it."""
+    """Run a command and return its exit status. ``ends`` says whether the process ends with it."""
     try:
         _call(given)
     except SystemExit as end:
@@ -141,7 +141,7 @@ def _refuse_little_memory() -> None:
 
 
 def _sentence(error: Exception, given: list[str]) -> str | None:
-    """What to say of an error that a user can mend; None for a bug."""
+    """What to say of an error that a user can fix; None for a bug."""
     # First, and without imports, for which memory may be lacking.
     if isinstance(error, MemoryError) or _for_want_of_memory(error):
         return f"out of memory ({error})" if str(error) else "out of memory"
@@ -162,17 +162,15 @@ def _shortened(name: str) -> str:
 
 
 def _for_want_of_memory(error: Exception) -> bool:
-    """Whether an error is what becomes of too little memory where a library is loaded or a thread
-    is started.
-    """
+    """Whether an error comes from too little memory to load a library or start a thread."""
     if isinstance(error, ImportError):
         return "failed to map segment" in str(error) or "Cannot allocate memory" in str(error)
     return isinstance(error, RuntimeError) and "can't start new thread" in str(error)
 
 
 def _with_plain_help(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, whose help shows no default where there is nothing to show: None, or nothing at
-    all.
+    """The command, with help that shows no default where there is none to show: None, or an empty
+    one.
     """
     from tyro.conf import arg
 

@@ -1,4 +1,6 @@
-"""What ``scb train`` says after a run that has not learned its task: settings that were seen to."""
+"""What ``scb train`` says after a run that has not learned its task: settings that were seen to
+learn it.
+"""
 
 import shlex
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""``scb bench``: our engine against what one would otherwise write."""
+"""``scb bench``: our engine against the obvious alternatives."""
 
 import re
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ def bench(
     In a step, every baseline draws fresh samples, differentiates, preconditions, soft-thresholds
     and projects; their losses are compared first. The baselines take turns, each in a process of
     its own, and the table shows medians, ratios and peak memory. The steps in PyTorch and JAX are
-    in benchmarks/step_baselines.py of the source tree. They take part with --baselines
+    in benchmarks/step_baselines.py of the source tree. They are included with --baselines
     benchmarks/step_baselines.py, if the library is installed ("pip install '.[bench]'" in the clone
     installs JAX, but not PyTorch). At the end, our engine is timed with another busy process on
     each core.
@@ -46,7 +46,7 @@ def bench(
         repeats: Number of timed rounds.
         sizes: Sizes N x T of the tasks.
         baselines: Python file with further baselines. It is executed.
-        overwrite: Replace a file that is no table of this command.
+        overwrite: Replace a file even if it is not a table of this command.
         json: Print what was found as one JSON object on stdout, and the text for people on stderr.
     """
     from scb.training.benchmark import OURS, compare

@@ -60,10 +60,10 @@ def fit(
       symbol at that lag]
 
     plus a background: the distribution of all symbols, a prediction from the most recent ones, or
-    the frequencies of the sequence so far.
-    The report says of each lag how much it changes the distribution of the next symbol (its
-    influence, with a 95 % interval), how much log-likelihood (in nats) and BIC would be lost
-    without it, and in how many random halves of the data it is found again.
+    the frequencies of the sequence so far. For each lag, the report says how much it changes the
+    distribution of the next symbol (its influence, with a 95 % interval), how much log-likelihood
+    (in nats) and BIC would be lost without it, and in how many random halves of the data it is
+    found again.
 
     - A column of a table, one sequence: scb fit weather.csv --column weather --max-lag 30
 
@@ -83,37 +83,38 @@ def fit(
     Args:
         file: CSV, TSV, Parquet or JSON lines file with a column of symbols, or FASTA; any other
             file is read as text, and '-' is standard input. Empty cells are gaps.
-        column: Column of the symbols, needed if there is more than one candidate. If its cells are
-            lists, each is a sequence.
+        column: Column that holds the symbols, needed if there is more than one candidate. If its
+            cells are lists, each is a sequence.
         group: Column that tells which sequence a row belongs to.
         order: Column by which the rows of each sequence are sorted, such as a time. By default they
             keep the order of the file.
         by: What counts as a symbol in a text.
         sep: Separator of the columns of a .csv file, or of the symbols of a text; each line of the
-            text is then a sequence. With an empty one its symbols are characters.
+            text is then a sequence. With an empty separator the symbols are characters.
         top: Number of most common symbols to keep; all others are replaced by '<other>'.
-        kind: What the file is. By default its ending tells; .gz may follow it.
-        header: Whether the first row of a .csv file has the names of the columns. By default it
-            does unless it looks like the rows below it.
+        kind: Kind of the file. By default the ending of its name decides; .gz may follow it.
+        header: Whether the first row of a .csv file holds the names of the columns. By default it
+            does, unless it looks like the rows below it.
         gap: Longest pause in the column ORDER within a sequence, a number or a time such as 30min;
-            after a longer one a new sequence begins.
+            after a longer one, a new sequence begins.
         bins: Number of bins for symbols that are numbers, cut at quantiles.
         covariates: Columns of a table that are known when a symbol is predicted, such as an hour or
             a season; those that matter become sources beside the lags.
         max_lag: Longest lag that may matter.
-        transition: 'shared' is one matrix for all lags, 'per_lag' one for each, and a number so
-            many, which the lags share; 'auto' leaves it to held-out blocks of the data.
+        transition: 'shared' fits one matrix for all lags, 'per_lag' one for each, and a number that
+            many, which the lags share; 'auto' leaves the choice to held-out blocks of the data.
         context: Whether the current symbol may decide which lags matter; held-out blocks of the
-            data tell whether it does. Without, this is the Mixture Transition Distribution model.
-        lags: 'auto' selects the lags from the data; a number asks for that many after each symbol;
+            data tell whether it does. With --no-context, this is the Mixture Transition
+            Distribution model.
+        lags: 'auto' selects the lags from the data; a number requests that many after each symbol;
             a list gives the lags themselves.
         background: What a lag must improve on: the distribution of all symbols ('labels'), an
             n-gram or context tree ('ngram'), or the frequencies of each sequence, learned as it
-            goes on ('per_sequence'); 'auto' leaves it to held-out blocks of the data.
-        halves: Number of random halves of the data in which the lags are searched again; 0 skips
-            this.
-        split: Fraction of the symbols that is held out for prediction: whole sequences drawn at
-            random, and the end of each that has over a tenth of all symbols.
+            goes on ('per_sequence'); 'auto' leaves the choice to held-out blocks of the data.
+        halves: Number of random halves of the data in which the lags are searched for again; 0
+            skips this.
+        split: Fraction of the symbols to hold out for prediction: whole sequences drawn at random,
+            but only the end of any sequence with over a tenth of all symbols.
         seed: Seed with which held-out sequences are drawn.
         out: Directory for the report, the model, its table and the pictures.
         overwrite: Replace files in OUT that scb did not write.
@@ -149,7 +150,7 @@ def fit(
 def _analysis(
     model: "SparseContextualBigram", source: "Sequences", options: dict[str, Any]
 ) -> "Analysis":
-    """Fit the model, and say what is being done."""
+    """Fit the model, and report each step."""
     from scb.sequences.analysis import analyse
 
     with steps("looking for lags …") as say:
@@ -183,8 +184,8 @@ def _print_reading(console: Console, source: "Sequences") -> None:
 
 
 def _command(options: dict[str, Any]) -> str:
-    """What to type to get the same: all options that are not the default, with the names of paths
-    only, since the report may be sent.
+    """The command that gives the same result: all options that differ from the default, with only
+    the names of paths, since the report may be sent to others.
     """
     words = ["scb", "fit"]
     for name, parameter in signature(fit).parameters.items():
@@ -260,4 +261,4 @@ def _write_report(console: Console, analysis: "Analysis", folder: Folder, comman
     except MissingExtraError as error:
         console.print(f"no {REPORT}: {error}")
     else:
-        console.print(f"wrote {folder.path / REPORT}, one page that can be sent to somebody")
+        console.print(f"wrote {folder.path / REPORT}, one page that can be sent to others")

@@ -25,7 +25,7 @@ def print_json(kind: str, facts: dict[str, Any]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """The value made of what JSON has: a number that is not finite is null."""
+    """The value in the types of JSON: a number that is not finite becomes null."""
     if hasattr(value, "tolist"):  # scalars and arrays of NumPy
         value = value.tolist()
     if isinstance(value, dict):

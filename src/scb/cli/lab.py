@@ -19,7 +19,7 @@ def lab(out: Path | None = None, scene: str | None = None, overwrite: bool = Fal
         out: File to write the page to, instead of opening it.
         scene: Scene to begin with: task, plateau, mirror, noise, lambda, projector, transfer,
             heads, softmax, lost or text.
-        overwrite: Replace a file that is no copy of the lab.
+        overwrite: Replace a file even if it is not a copy of the lab.
     """
     from scb.files import prepare_file
     from scb.lab import scenes, write_page

@@ -18,7 +18,7 @@ PATIENCE = 10.0  # seconds
 
 @contextmanager
 def progress(forecast: Forecast, patience: float = PATIENCE) -> Iterator[Callable[[str], None]]:
-    """While the body of ``with`` runs, show on stderr which share of the work is done and the time
+    """While the body of ``with`` runs, show on stderr what share of the work is done and the time
     left.
 
     On a terminal this is a bar; elsewhere a thread prints a line every ``patience`` seconds. The
@@ -53,8 +53,8 @@ def progress(forecast: Forecast, patience: float = PATIENCE) -> Iterator[Callabl
 
 @contextmanager
 def steps(first: str, patience: float = PATIENCE) -> Iterator[Callable[[str], None]]:
-    """While the body of ``with`` runs, show on stderr which step of unknown length it is at; the
-    body gets a function that names the next one.
+    """While the body of ``with`` runs, show on stderr which step, of unknown length, it is at; the
+    body gets a function that names the next step.
 
     On a terminal this is one line that changes; elsewhere a thread prints a line every ``patience``
     seconds.
@@ -82,7 +82,7 @@ def steps(first: str, patience: float = PATIENCE) -> Iterator[Callable[[str], No
 
 
 def duration(seconds: float) -> str:
-    """A time as one would say it."""
+    """A time for a reader."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
@@ -93,7 +93,7 @@ def _phase(forecast: Forecast) -> str:
 
 
 class _Column(ProgressColumn):
-    """A column that asks the forecast whenever it is drawn, so that it moves while nothing else
+    """A column that asks the forecast whenever it is drawn, so it moves even while nothing else
     happens.
     """
 

@@ -1,4 +1,4 @@
-"""``scb reproduce``: make the figures of the paper again, and judge its claims."""
+"""``scb reproduce``: redraw the figures of the paper and judge its claims."""
 
 import os
 from pathlib import Path
@@ -41,17 +41,18 @@ def reproduce(
         out: Directory for the results.
         only: Figures to make, such as F1,F7. The default is all of them.
         quick: Use smaller sizes and fewer seeds, for a first look in about a minute.
-        full: Use larger sizes, and add figures and claims that the default run leaves out: an hour
-            or more on two cores. With --quick, small versions of all of them are made.
-        shipped: Directory with the tables of an earlier full run, such as docs/tables.
-            Figures and claims that need them are made from there and marked as such.
+        full: Use larger sizes, and add figures and claims that the default run leaves out; this
+            takes an hour or more on two cores. With --quick, small versions of all of them are
+            made.
+        shipped: Directory with the tables of an earlier full run, such as docs/tables. Figures and
+            claims that need them are made from these tables and marked as such.
         seeds: Number of random tasks at each point of every table. By default each table has its
-            own number, mostly 50 for shares.
+            own number; for shares it is mostly 50.
         jobs: Number of parallel processes. The default is the number of cores.
         scheduler: Address of a Dask scheduler to run on instead. Figures are still drawn on this
             machine.
         device: cuda also makes the tables that need an NVIDIA GPU (F21 to F24), in one process
-            unless --jobs is given. It is best used with --only, since they take minutes.
+            unless --jobs is given. Best used with --only, since these tables take minutes.
         overwrite: Replace files in OUT that scb did not write. Finished runs are kept.
         lock: Keep other processes out of OUT. Some file systems cannot do so.
     """

@@ -23,7 +23,7 @@ def sample(
         model: Directory that 'scb fit' wrote, or a saved model.
         length: Number of symbols to draw.
         seed: Seed of the random numbers.
-        separator: Text between two symbols. The default is nothing for characters of a text, and a
+        separator: Text between two symbols. The default is none for the characters of a text, and a
             space otherwise.
     """
     from scb.sequences.fit_folder import read_fit

@@ -23,13 +23,13 @@ class Output(io.FileIO):
         return memoryview(data).nbytes
 
     def reported_loss(self) -> OSError | None:
-        """The error, unless it is that whoever read the output has seen enough."""
+        """The error, unless it is only that the reader of the output has closed it."""
         return None if isinstance(self.lost, BrokenPipeError) else self.lost
 
 
 def replace_streams() -> Output | None:
-    """Make stdout and stderr streams to which printing never fails; what stdout writes to, unless
-    somebody has replaced it.
+    """Make stdout and stderr streams to which printing never fails; return what stdout writes to,
+    unless it has been replaced.
     """
     output = None
     if sys.stdout is sys.__stdout__:
@@ -40,7 +40,7 @@ def replace_streams() -> Output | None:
 
 
 def _lasting(stream: TextIO | None) -> tuple[TextIO, Output]:
-    """A stream in the place of one that may be closed; a character that it cannot show is a
+    """A stream in the place of one that may be closed; a character that it cannot show becomes a
     question mark.
     """
     if not isinstance(stream, io.TextIOWrapper):

@@ -35,8 +35,8 @@ def sweep(
 
     Rows are saved as they are finished. After an interruption or a crash the same command
     continues, and a file with more seeds or values adds the missing rows. The same file gives the
-    same rows on any number of processes or machines. OUT/table.parquet (table.json
-    without pyarrow) has all rows, and OUT/phase.png the figure, if the file asks for one.
+    same rows on any number of processes or machines. OUT/table.parquet (table.json without pyarrow)
+    holds all rows, and OUT/phase.png the figure, if the file requests one.
 
     - On this machine: scb sweep support, which comes with scb; or scb sweep FILE.toml
 
@@ -54,10 +54,10 @@ def sweep(
             Or the name of a sweep that comes with scb: lambda, support or symbols.
         out: Directory for the results. The default is results/NAME for a file NAME.toml.
         jobs: Number of processes on this machine. The default is the number of cores; 1 runs
-            everything in this one.
+            everything in the main process.
         scheduler: Address of a Dask scheduler to run on instead.
-        retry: Run the settings that failed once more.
-        status: Print what is done and what failed in this results directory, and run nothing.
+        retry: Run again the settings that failed.
+        status: Print what is done and what has failed in this results directory, and run nothing.
         overwrite: Replace files in OUT that scb did not write. The rows of a sweep are kept.
         lock: Keep other processes out of OUT. Some file systems cannot do so.
     """

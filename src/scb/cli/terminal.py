@@ -1,5 +1,5 @@
-"""The console of the commands. Symbols, file names and messages are shown as they are, never taken
-for markup or control codes.
+"""The console of the commands. Symbols, file names and messages are shown as they are and never
+taken for markup or control codes.
 """
 
 import re
@@ -13,7 +13,7 @@ from rich.text import Text
 
 from scb.files import WriteError
 
-# Control characters other than tabs and ends of lines; what turns the direction of writing.
+# Control characters other than tabs and line ends; characters that change the writing direction.
 _ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -23,8 +23,8 @@ def visible(text: str) -> str:
 
 
 class _SafeConsole(Console):
-    """A console that writes control characters out wherever they stand: in lines, in cells of
-    tables, in messages of progress.
+    """A console that writes out control characters wherever they occur: in lines, cells of tables
+    and progress messages.
     """
 
     def render_str(self, text: str, **options: Any) -> Text:

@@ -54,8 +54,8 @@ def train(
 ) -> None:
     """Train on a random task, say whether it has been learned, save the run and draw its curves.
 
-    Options take precedence over the file. Without any, Algorithm 1 is run with hyperparameters that
-    work, on a task of the paper's size: N = 3, T = 5,000, sparsity 2.
+    Options take precedence over the file. Without options or a file, Algorithm 1 is run with
+    hyperparameters that work, on a task of the paper's size: N = 3, T = 5,000, sparsity 2.
 
     - The paper's experiment, 400 + 600 steps: scb train --recipe paper
 
@@ -86,23 +86,23 @@ def train(
             identity.
         task_seed: Seed of the random task.
         seed: Seed of the training run.
-        eta: Step size η, or a list with one for each stage. Steps on V have size η/K_Q, steps on A
-            size η/K_P.
+        eta: Step size η, or a list with one for each stage. Steps on V have size η/K_Q; steps on A
+            have size η/K_P.
         lam: Threshold λ of the proximal steps, which shrink all entries of A by λ and set smaller
             ones to 0.
         batch_size: Number of samples per step.
-        source: Source of the gradients: fresh (new samples), reference (the same in NumPy),
+        source: Source of the gradients: fresh (new samples), reference (the same, in NumPy),
             population (exact expectations) or gaussian (exact expectations with noise). Installed
             packages may provide others.
         every: Number of steps between two rows of the history.
         device: cpu, or cuda for an NVIDIA GPU ("pip install '.[cuda13]'" in the clone installs what
             is needed; cuda12 for an older driver).
-        judge_samples: Held-out samples by which the run is judged, where the default leaves the
-            verdict undecided.
-        set: Further options of the recipe; 'help(scb.recipes.paper)' in Python lists them.
-            Where a list is expected, a single value stands for all its entries.
-        out: Directory for the run, which must not contain one yet; by default a new one in runs. It
-            is saved every 100 steps.
+        judge_samples: Number of held-out samples by which the run is judged, for cases where the
+            default leaves the verdict undecided.
+        set: Further options of the recipe; 'help(scb.recipes.paper)' in Python lists them. Where a
+            list is expected, a single value is used for all its entries.
+        out: Directory for the run, which must not contain one yet; by default a new one in runs.
+            The run is saved every 100 steps.
         resume: Continue the run in OUT, or the latest one in runs. The result is the same as
             without the interruption.
         overwrite: Replace a run in OUT, and files there that scb did not write.
@@ -139,8 +139,8 @@ def train(
 def _settings(
     resumed: Path | None, config: Path | None, given: dict[str, Any], options: dict[str, Any]
 ) -> "TrainingSettings":
-    """The settings of a run: those of the one that is resumed, or of a file, or the defaults, with
-    what is given.
+    """The settings of a run: those of the run that is resumed, of a file, or the defaults, changed
+    by the options given.
     """
     from scb.training.settings import TrainingSettings
 
@@ -177,7 +177,7 @@ def _train(
 def _options(
     eta: tuple[float, ...] | None, lam: float | None, batch_size: int | None
 ) -> dict[str, Any]:
-    """The options of a recipe that the command has by their names."""
+    """The options of a recipe that are also options of the command."""
     steps = eta if eta is None else eta[0] if len(eta) == 1 else list(eta)
     given = {"eta": steps, "lam": lam, "batch_size": batch_size}
     return {name: value for name, value in given.items() if value is not None}
@@ -202,7 +202,7 @@ def latest_run() -> Path:
 
 
 def _new_directory() -> Path:
-    """A directory in ``RUNS`` that is made here, so that nobody else has it: its name is the next
+    """A new directory in ``RUNS``, made here so that no other process has it: its name is the next
     number.
     """
     RUNS.mkdir(exist_ok=True)
@@ -236,7 +236,7 @@ def _refuse_changes(
     options: dict[str, Any],
     directory: Path,
 ) -> None:
-    """InputError if a run is to be resumed with other settings than its own."""
+    """InputError if a run is to be resumed with settings other than its own."""
     from scb.training.settings import TrainingSettings
 
     asked = settings if config is None else TrainingSettings.read(config)
@@ -291,9 +291,9 @@ def draw_run(console: Console, run: "Run", settings: "TrainingSettings", folder:
 
 
 def _say_verdict(console: Console, run: "Run", out: Path, settings: "TrainingSettings") -> None:
-    """What held-out samples say of a run, and what the true P and Q say, which are known here.
+    """What held-out samples say of a run, and what the true P and Q, known here, say of it.
 
-    The first is an estimate that knows neither P nor Q, and the further (V, A) is from them the
+    The first is an estimate that knows neither P nor Q; the further (V, A) is from them, the
     rougher it is.
     """
     from scb.training.verdict import GOOD, by_truth

@@ -48,8 +48,8 @@ def project(A: Array) -> Array:
 def threshold_project(A: Array, threshold: float | Array) -> Array:
     """Apply the thresholding-projection: â = a·1{a ≥ λ₀}, then a ← â + (1 − 1ᵀâ)·1/T.
 
-    Algorithm 1 as printed omits the constant, so that columns would sum to 0. The lemma on the
-    effect of rounding has it.
+    Algorithm 1 as printed omits the constant, so columns would sum to 0. The lemma on the effect of
+    rounding has it.
 
     Parameters
     ----------

@@ -1,12 +1,12 @@
-"""Reading heads: turn heads that compute a function into the heads that share its positions, and
-match them with the true ones.
+"""Reading heads: rotate the heads that compute a function so that they divide its positions among
+them, and match them with the true ones.
 
-Heads (A R, Ṽ R⁻ᵀ) compute the same function for every invertible R (H, H), so that training learns
-the function and not the heads. Where each position belongs to one head, the rows of A over heads
-(one vector for each last token and position) lie on H lines through 0. Finding the lines and
-turning them onto the axes gives the heads, up to their order. Signs follow, because attention is
-positive; so do sizes, because the columns of all heads together sum to 1, as far as last tokens
-divide their attention differently between the heads.
+Heads (A R, Ṽ R⁻ᵀ) compute the same function for every invertible R (H, H), so training learns the
+function and not the heads. If each position belongs to one head, the rows of A over heads (one
+vector for each last token and position) lie on H lines through 0. Finding the lines and turning
+them onto the axes gives the heads, up to their order. Signs follow, because attention is positive;
+so do sizes, because the columns of all heads together sum to 1, as far as last tokens divide their
+attention differently between the heads.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -32,11 +32,11 @@ _ROUNDS = 100
 def rotate_heads(
     V: Array, A: Array, mu: Array | None = None, *, heads: int | None = None
 ) -> tuple[Array, Array]:
-    """Turn heads into those in which every position belongs to one head, as far as can be.
+    """Rotate heads so that every position belongs to one head, as far as possible.
 
     The function that the heads compute stays the same, up to O(1/T): columns are projected so that
-    they sum to 1. Heads that do not differ, or of which too few positions stand out, stay as they
-    are.
+    they sum to 1. Heads stay as they are if they do not differ, or if too few of their positions
+    stand out.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def match_heads(V: Array, A: Array, task: "Task") -> HeadMatch:
     """Match the heads of a model with those of a task, by their overlaps.
 
     The order of heads is free, and so are the sign and the size of each: (cA_h, Ṽ_h/c) computes the
-    same. They are chosen to fit the task. All else counts as distance.
+    same function. They are chosen to fit the task. All else counts as distance.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ def one_head(task: "Task", what: str) -> None:
 
 
 def per_head(X: Array) -> Array:
-    """V or A with an axis for the heads, also if there is one head: (H, ·, N)."""
+    """V or A with an axis for the heads, even if there is only one: (H, ·, N)."""
     return X if X.ndim == 3 else X[None]
 
 

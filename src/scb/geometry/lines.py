@@ -1,7 +1,7 @@
 """The two lines that the population process stays on: through μ1ᵀ and P, and through 11ᵀ/T and Q.
 
-Where (V, A) lies relative to them is told by the signals α and the deviations Δ, and this file is
-the one place that computes them.
+The signals α and the deviations Δ say where (V, A) lies relative to the lines. They are computed
+only in this file.
 """
 
 from dataclasses import dataclass
@@ -89,8 +89,8 @@ def signal_V(task: "Task", V: Array) -> tuple[Any, Any, Any]:
 
 
 def signal_A(task: "Task", K_AQ: Any) -> Any:
-    """α_A = K_AQ/K_Q. Where Q is uniform (T = 1, say) every α gives the same point of the line, and
-    α is 1: A is measured by Q.
+    """α_A = K_AQ/K_Q. If Q is uniform (T = 1, say), every α gives the same point of the line, and α
+    is taken to be 1: A is measured by Q.
     """
     return K_AQ / task.K_Q if task.K_Q > 1e-12 else 1.0
 
@@ -228,7 +228,7 @@ def line_A(task: "Task", alpha: float) -> Array:
 def trivial_V(mu: Array) -> Array:
     """Return V₀ = μ1ᵀ, the start of the line of V.
 
-    Every token is followed by the stationary distribution there.
+    There, every token is followed by the stationary distribution.
 
     Parameters
     ----------

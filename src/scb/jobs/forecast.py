@@ -44,7 +44,7 @@ class Forecast:
     costs : dict of float
         The seconds that each phase takes on a quiet machine, in the order of the phases.
     pace : float, default 1
-        Seconds for a second of cost, to begin with.
+        The initial pace, in seconds per second of cost.
     clock : callable
         Returns the time in seconds; for tests.
 

@@ -31,8 +31,8 @@ class Job(ABC):
         The kind of the job, which enters its seeds. It must never change, whatever happens to the
         names of classes and files, because all samples would change with it.
     usual : dict
-        Values at which a field is left out of the identity: a job gets such a field without a
-        change of its seeds.
+        Values at which a field is left out of the identity, so a job can be given such a field
+        without a change of its seeds.
     seconds : float, default 1
         The approximate time on one core, if it does not depend on the parameters.
 

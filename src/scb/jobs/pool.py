@@ -45,8 +45,8 @@ class BatchResult(NamedTuple):
 def run_batch(batch: Sequence[Job], threads: int | None = None) -> BatchResult:
     """Run the jobs of a batch in this process; one that raises is a failure, and the others go on.
 
-    BLAS has one thread, here as everywhere, because its sums depend on their number. Our kernels
-    give the same bits on any number of threads, which ``threads`` limits.
+    BLAS has one thread, here as everywhere, because its sums depend on the number of threads. Our
+    kernels give the same bits on any number of threads, which ``threads`` limits.
     """
     # Imported here, because the driver of a sweep does not need it
     import numba

@@ -229,7 +229,7 @@ def wilson(
     Parameters
     ----------
     successes, trials : number or (n,) array
-        How often something happened, of how many times.
+        How often something happened, and how often it was tried.
     z : float, default 1.96
         The half width in standard errors; 1.96 gives 95 %.
 

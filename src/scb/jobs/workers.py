@@ -101,7 +101,7 @@ def workers(
     scheduler : str, optional
         The address of a Dask scheduler, on whose workers jobs run instead.
     note : callable, default print
-        Called with a line for the user, when a process dies for instance.
+        Called with a line for the user, for instance when a process dies.
     in_process : bool, default False
         Whether jobs run in this process instead.
 

@@ -1,4 +1,4 @@
-"""Compiled functions of arrays and scalars. A plain NumPy twin of each stands in
+"""Compiled functions of arrays and scalars. A plain NumPy twin of each is in
 ``tests/truth/twins.py``.
 
 ``compiler`` compiles them, ``threads`` runs one of them on several threads; ``random``, ``step``

@@ -3,10 +3,10 @@ word to the user.
 
 **The same bits in every process.** Numba compiles each function by itself, and once more inside
 every function that calls it. Both versions have the same name, and a process uses whichever it has
-loaded first: the process that compiles has the function's own, one that loads the caller from the
-cache has the caller's. Two versions give the same bits unless the compiler may reorder sums. So
-functions that reorder sums, and all that contain such functions, are always inlined: a kernel that
-Python calls holds the one version that it uses.
+loaded first: the process that compiles has the function's own version, and one that loads the
+caller from the cache has the caller's. Two versions give the same bits unless the compiler may
+reorder sums. So functions that reorder sums, and all that contain such functions, are always
+inlined: a kernel that Python calls holds the one version that it uses.
 """
 
 import sys

@@ -4,7 +4,7 @@ The likelihood is that of Σ_j q_j P[o, x_j]. A row is a sample, or ``weight`` e
 (s,) at the positions that its last token k may attend to, with weights q[k] (K, s). A slot with
 weight 0 is skipped. Tokens number the columns of P (N, C); token C stands for the background, a
 distribution of the label that is given: the label of sample i has probability g[i] under it. Where
-all positions share one matrix, C = N; where each has its own, their columns stand side by side.
+all positions share one matrix, C = N; where each has its own, their columns are side by side.
 """
 
 import numpy as np

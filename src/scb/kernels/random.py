@@ -1,8 +1,8 @@
 """Random words by counting, tokens with a given distribution from 16 random bits each, and
 sequences of them.
 
-Word i of a stream is a hash of the stream's key and i (splitmix64), so that any part of a stream
-can be made anywhere, by any thread. Keys are random 64-bit numbers.
+Word i of a stream is a hash of the stream's key and i (splitmix64), so any part of a stream can be
+made anywhere, by any thread. Keys are random 64-bit numbers.
 
 Tokens are exact although most take 16 bits only. The cumulative distribution c_0 < c_1 < … <
 c_{N−2} < 1 is split as 65536·c_j = m_j + f_j. A word w of 16 bits stands for a uniform in [w, w +
@@ -159,8 +159,8 @@ def _look_up(w, table, unknown, shift, tokens, ties):
 
 @compiled(inline=True)
 def draw_and_weigh(key, sampler, scratch, tokens, raw, offset):
-    """Fill ``tokens`` where there are two or three kinds, and sum a = raw + offset over them while
-    the words are in the cache.
+    """Fill ``tokens`` if there are two or three kinds of token, and sum a = raw + offset over them
+    while the words are in the cache.
 
     Returns Σ_t a_t [x_t ≥ 1] and Σ_t a_t [x_t = N − 1].
     """

@@ -1,4 +1,4 @@
-"""All that a training history says of (V, A), at one point or at many."""
+"""All that a training history says about (V, A), at one point or at many."""
 
 from typing import Any
 
@@ -87,7 +87,7 @@ def column_sums(task: Task, A: Any) -> tuple[Array, Array]:
     task : Task
         The true task.
     A : (T, N) array
-        The estimate of Q. In a run on a GPU it may lie there, and is asked for its sums.
+        The estimate of Q. In a run on a GPU it may be on the GPU, where its sums are then computed.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def column_sums(task: Task, A: Any) -> tuple[Array, Array]:
 def measure_all(task: Task, V: Array, moments: Array, on_support: Array) -> dict[str, Any]:
     """Compute the quantities of ``measure`` at several points at once.
 
-    Those of one point do not depend on the others, not even in their last bits.
+    The quantities of one point do not depend on the other points, not even in their last bits.
 
     Parameters
     ----------

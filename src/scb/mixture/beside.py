@@ -2,7 +2,7 @@
 predicted, become positions before the oldest token.
 
 So a covariate is one more position with a matrix of its own, and nothing in a search knows the
-difference. Its values are tokens; there are as many tokens as the largest of all needs, of which
+difference. Its values are tokens; there are as many tokens as the largest set of values needs, and
 only the symbols occur as labels. One covariate may also *choose*: then the state is the current
 symbol together with its value, and so is the token at the current position.
 """

@@ -6,8 +6,8 @@ positions of a state, and whether it lacks one, are tested with a P that was fit
 the other folds alone, with a prior. P is fixed then, and states do not affect each other.
 
 Such a P has errors of its own, which all states would rather mix with the background. The weight of
-the background that the median state asks for is therefore mixed into P. What a state asks for
-beyond that is its own.
+the background that the median state needs is therefore mixed into P. What a state needs beyond that
+is its own.
 """
 
 from dataclasses import dataclass, replace
@@ -54,7 +54,7 @@ CROSS_FITTED = SHARED_MATRIX._replace(near_cost=0.0, fit=_fit_with_P_fixed)
 class CrossFit:
     """A mixture in which each state has a P that was fitted to the states of other folds."""
 
-    search: Selection  # the matrices of all folds stand side by side
+    search: Selection  # the matrices of all folds are side by side
 
     @classmethod
     def from_search(cls, search: Selection) -> "CrossFit":
@@ -101,8 +101,8 @@ class CrossFit:
 
     @property
     def inflation(self) -> float:
-        """By which factor a ratio varies more than if P were known: 1 + parameters of P / samples,
-        as predictions of a regression do.
+        """The factor by which a ratio varies more than if P were known: 1 + parameters of P /
+        samples, as predictions of a regression do.
         """
         return 1 + self.search.data.N**2 / self.search.data.n
 

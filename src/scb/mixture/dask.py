@@ -9,7 +9,7 @@ object:
   list of delayed ones.
 
 Each partition becomes a ``Partition`` in compact tokens, which stays on its worker. Without a
-cluster, partitions lie in this process.
+cluster, partitions are in this process.
 """
 
 import sys

@@ -1,8 +1,9 @@
-"""The data of a fit: partitions, and the executor that runs functions of them where they lie.
+"""The data of a fit: partitions, and the executor that runs functions of them where they are
+stored.
 
 Every method is a sum over partitions, taken in their order. On one machine there is one partition
-in this process; with Dask the partitions lie on workers, and only sums come back. A fit is the same
-code for both, and its result the same but for the rounding of sums.
+in this process; with Dask the partitions are on workers, and only sums come back. A fit runs the
+same code in both cases, and its result is the same except for the rounding of sums.
 """
 
 import sys
@@ -33,14 +34,14 @@ class Rows:
 
     # Runs functions of what is ``held``
     executor: Executor
-    # A ``RowTable`` for each partition, where that lies
+    # A ``RowTable`` for each partition, where that is stored
     held: list[Any]
     # The rows of all partitions together, here; None where they are too different to be counted
     counted: RowTable | None
 
     @property
     def divided(self) -> bool:
-        """Whether rows lie in several places, so that a sum over them takes a round trip."""
+        """Whether rows are in several places, so a sum over them takes a round trip."""
         return self.counted is None and len(self.held) > 1
 
     def total(self, function: Callable[..., Any], *same: Any) -> Any:

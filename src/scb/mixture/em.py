@@ -49,7 +49,7 @@ def maximise(
     near: bool = False,
     tuning: Tuning = TUNING,
 ) -> Fit:
-    """Climb until the gap is below ``tolerance``. The likelihood falls by rounding at most, and
+    """Climb until the gap is below ``tolerance``. The likelihood falls at most by rounding, and
     weights at 0 stay there.
 
     Parameters
@@ -83,7 +83,7 @@ def maximise(
 
 
 class _Climb:
-    """Where a climb stands, and which kind of step it takes next; each kind costs more than the one
+    """The state of a climb, and which kind of step it takes next; each kind costs more than the one
     before it.
 
     EM steps come first, except where Newton steps are cheap and the maximum is near.

@@ -1,11 +1,11 @@
 """How well P and the weights are known: standard errors from the Fisher information, and intervals.
 
 An interval of a weight is wider than ±1.96 standard errors for three reasons. All weights of a
-state are to lie in their intervals together. The p parameters are estimated from the same n
+state must lie in their intervals simultaneously. The p parameters are estimated from the same n
 samples, as in a regression: n − p degrees of freedom are left. And a position that was not found
 would take weight from the others: the background is let into the state, and the interval is the
-hull of what is likely without it and with it. So a state with a single position of weight 1 has an
-interval, too.
+hull of what is likely without it and with it. So even a state with a single position of weight 1
+has an interval.
 
 How large the weight of the background may be comes from the profile of the log-likelihood:
 everything else is fitted again at each weight. Second derivatives at a weight of 0 would not do:
@@ -33,11 +33,11 @@ def standard_errors(rows: Rows, at: Mixture, held: Flags | None = None) -> tuple
     contexts and last tokens.
 
     Slot 0 of the mixture is the background; where there is no other slot, nothing is asked of it.
-    The information is taken at P with half a count added to each entry, so that an entry estimated
-    as 0 has a positive standard error, unless it is ``held`` (N, C): then it is known. NaN where
-    there is no information: a token that never occurs at a position that matters, or weights that
-    cannot be told apart; and everywhere if the blocks of the information would need more than 1 GB
-    (N above about 300).
+    The information is taken at P with half a count added to each entry, so an entry estimated as 0
+    has a positive standard error, unless it is ``held`` (N, C): then it is known. NaN where there
+    is no information: a token that never occurs at a position that matters, or weights that cannot
+    be told apart; and everywhere if the blocks of the information would need more than 1 GB (N
+    above about 300).
     """
     q = _weights_beside_positions(at)
     block_bytes = 8 * at.P.size * (at.P.shape[1] + q.size)

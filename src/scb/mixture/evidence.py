@@ -1,15 +1,15 @@
 """What a position is worth, and how well its influence is known.
 
 A position is left out, everything else is fitted again, and the log-likelihood says what it was
-worth. Where that would take too long, the new fit ends early, or P stays as it is: what is lost
-then is a *bound*, more than the position is worth. Where bounds add up to more than the model gains
-by all positions, they are reduced in proportion. (New fits can add up to a little more as well:
-positions that need each other both lose what they gain together.)
+worth. Where that would take too long, the new fit ends early, or P stays as it is: the loss is then
+a *bound*, more than the position is worth. Where bounds add up to more than the model gains by all
+positions, they are reduced in proportion. (New fits can add up to a little more as well: positions
+that need each other both lose what they gain together.)
 
-The *influence* of a position is by how much the token there moves the distribution of the label, in
+The *influence* of a position is how much the token there moves the distribution of the label, in
 total variation, on average over tokens: a[k, t]·Σ_m μ_m·‖P[:, m] − Pμ‖₁/2. Unlike the weight, it
-does not depend on which of several matrices holds their common part, so that the data determine it.
-Its standard error is √(∇ᵀH⁻¹∇), with the second derivatives H of the log-likelihood, by conjugate
+does not depend on which of several matrices holds their common part, so the data determine it. Its
+standard error is √(∇ᵀH⁻¹∇), with the second derivatives H of the log-likelihood, by conjugate
 gradients. H is singular where weights can move without changing the distribution; that does no
 harm, since the influence does not move along these directions.
 """
@@ -52,8 +52,8 @@ class PendingEvidence:
     shrinkage: Shrinkage | None = None  # of its matrices, if they are shrunk
 
     def without_samples(self) -> "PendingEvidence | None":
-        """What is needed when the samples are gone: the rows alone. None where these lie in another
-        process, or take too much memory to be kept.
+        """What is needed when the samples are gone: the rows alone. None where they are in another
+        process or take too much memory to be kept.
         """
         rows = self.rows.to_keep(TUNING.evidence_bytes)
         if rows is None:

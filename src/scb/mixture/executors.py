@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 
 class Executor(Protocol):
-    """Holds objects, and runs functions of them where they lie."""
+    """Holds objects, and runs functions of them where they are stored."""
 
     def compute(self, delayed: list[Any]) -> list[Any]:
         """Compute Dask's delayed objects, and hold the results."""

@@ -1,5 +1,5 @@
 """From data to an estimate: where the search starts, the search, the last fit, and how sure it is.
-``recover`` and the estimator are faces of ``fit_mixture``.
+``recover`` and the estimator are interfaces to ``fit_mixture``.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,8 +32,8 @@ from scb.theory.gaussian import noise_quantile
 def incomplete_from(states: int) -> float:
     """The likelihood ratio from which a background is kept: the state lacks a position.
 
-    Where none does, the ratio is half of the time 0 and else χ² with one degree of freedom. By
-    chance one of all states reaches the level in 1 of 20 fits.
+    Where none does, the ratio is 0 half the time and otherwise χ² with one degree of freedom. By
+    chance, some state reaches the level in 1 of 20 fits.
     """
     return noise_quantile(max(states, 2), 0.05) ** 2
 
@@ -288,8 +288,8 @@ def background_ratios(rows: Rows, fit: Fit, shares: Array) -> Array:
 
     A position that was not found leaves its weight to the background. Backgrounds in all states
     together would say little: where no entry of P is near 0, a sharper P takes them all back. So
-    the state stands against the others, which are taken to be complete. Those that reach the level
-    of ``incomplete_from`` keep their background, which makes P sharper, and the rest is asked
+    each state is tested against the others, which are taken to be complete. Those that reach the
+    level of ``incomplete_from`` keep their background, which makes P sharper, and the rest is asked
     again, until no state is new.
 
     With P fixed the ratio is too small, by about the share of the samples. Where it may reach half

@@ -8,8 +8,8 @@ position belongs to one head, each row points along one of H lines (``geometry.g
 2. their covariances span a space of dimension H; score every (k, t) by its projection onto it, keep
    what is too large to be noise, and span the space again;
 3. find the H lines, which give each position its head;
-4. fit P_h and the weights by maximum likelihood, and move a position to another head where the
-   likelihood asks for it.
+4. fit P_h and the weights by maximum likelihood, and move a position to another head where that
+   raises the likelihood.
 
 The number of heads is the one with the least BIC.
 """
@@ -55,7 +55,7 @@ class _Fit:
 
 
 def recover_heads(batch: Batch, data: Data, heads: int | Literal["auto"]) -> Recovery:
-    """Estimate heads, as many as are asked for or as the BIC says."""
+    """Estimate heads, as many as requested or as the BIC says."""
     if heads != "auto":
         return _recovery(batch, data, _fitted(batch, data, integer("heads", heads, low=1)))
     best, least = None, np.inf

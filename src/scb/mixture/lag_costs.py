@@ -20,7 +20,7 @@ def weight_costs(data: Data, states: list[int]) -> Array:
 
 def matrix_costs(data: Data, states: list[int], prices: Array) -> Array:
     """(T,): the same where its matrix is not known, and costs ``prices`` (T,) in nats; a weight of
-    one state may as well stand in the matrix.
+    one state may as well be part of the matrix.
     """
     one_weight = np.log(np.maximum(data.present[states], 2).sum(axis=0))
     return weight_costs(data, states) - one_weight + 2 * prices

@@ -1,9 +1,9 @@
 """Which score is too large to be noise: the tail of a sum of independent, bounded, skewed terms.
 
-Where position t has no part in the label, its tokens are iid μ whatever the labels are, so that a
-score Σ_i w_i·u_i[x_it] has the cumulant generating function K(θ) = Σ_i log Σ_m μ_m exp(θ w_i
-u_i[m]) exactly. For rare tokens and sharp P such sums are far from Gaussian where it matters, five
-standard deviations out; the saddlepoint approximation holds there (Lugannani and Rice 1980).
+Where position t has no part in the label, its tokens are iid μ whatever the labels are, so a score
+Σ_i w_i·u_i[x_it] has the cumulant generating function K(θ) = Σ_i log Σ_m μ_m exp(θ w_i u_i[m])
+exactly. For rare tokens and sharp P such sums are far from Gaussian where it matters, five standard
+deviations out; the saddlepoint approximation holds there (Lugannani and Rice 1980).
 """
 
 from collections.abc import Callable, Sequence

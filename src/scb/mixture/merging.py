@@ -1,10 +1,10 @@
 """Lags that share matrices: those of a fit with a matrix for each lag, merged one after another.
 
-What the data tell of the matrix of a lag is its direction, P_ℓ without what is common to its
-columns: sizes are weights, and what is common can stand in another matrix (``per_lag``). Two
-matrices along one line are one. So at each step the two that are nearest to a common line become
-one, and everything is fitted again with the positions as they are. What each position is worth
-stays that of the fit with a matrix for each.
+The data determine only the direction of a lag's matrix, P_ℓ without what is common to its columns:
+sizes are weights, and what is common can be in another matrix (``per_lag``). Two matrices along one
+line are one. So at each step the two that are nearest to a common line become one, and everything
+is fitted again with the positions as they are. What each position is worth is still taken from the
+fit with a matrix for each.
 """
 
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ def bic_of(estimate: Estimate, n: float) -> float:
 def _merged(
     data: Data, estimate: Estimate, fewest: int, shrink: float | None
 ) -> Iterator[Estimate]:
-    """Estimates with one matrix less each, until ``fewest`` are left."""
+    """Estimates with one matrix fewer each, until ``fewest`` are left."""
     group = np.arange(len(estimate.owners or ()))
     lines = _lines(data, estimate)
     while group.max(initial=0) >= fewest:

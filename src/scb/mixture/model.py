@@ -68,7 +68,7 @@ class Mixture:
         return replace(self, P=np.c_[owned, matrix], owners=(*owners, t))
 
     def without_matrix(self, t: int) -> "Mixture":
-        """Take its matrix from position t. The last matrix stays without an owner, so that slots
+        """Take its matrix from position t. The last matrix stays, without an owner, so that slots
         have columns to point to.
         """
         owners = tuple(owner for owner in self.owners or () if owner != t)

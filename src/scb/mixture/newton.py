@@ -3,10 +3,10 @@ conjugate gradients.
 
 With the matrix, a step goes to the maximum of a quadratic model of the log-likelihood on the
 simplices: entries that would become negative go to 0, and the others are solved for again. The
-model has the second derivatives themselves where they make it concave. They need not, since P and q
-multiply each other; then it has the products of first derivatives alone, which always do, and a
-ridge if that reaches too far. For conjugate gradients the EM step is the preconditioner (Jamshidian
-and Jennrich 1993).
+model has the second derivatives themselves where they make it concave. They may not, since P and q
+multiply each other; then the model has only the products of first derivatives, which always make it
+concave, and a ridge if the step reaches too far. For conjugate gradients the EM step is the
+preconditioner (Jamshidian and Jennrich 1993).
 """
 
 from collections.abc import Callable
@@ -227,7 +227,7 @@ def inverse_along(
 def _products(rows: Rows, at: Mixture) -> Callable[[Array, Array], Step]:
     """The function that multiplies minus the second derivatives by a direction.
 
-    Where rows lie in several places, the matrix is summed once, if it is not too large: each
+    Where rows are in several places, the matrix is summed once, if it is not too large: each
     product would take a round trip.
     """
     entries = at.P.size * (at.P.shape[1] + 2 * at.q.size)

@@ -1,8 +1,8 @@
 """Some samples, and everything that a fit counts on them.
 
-A fit asks for sums over samples and for nothing else. ``Partition`` takes such a sum over the
-samples that lie in one place; ``data.Data`` adds the sums of all places. On one machine there is
-one partition, and its sums are those over all samples.
+A fit needs sums over samples and nothing else. ``Partition`` computes such a sum over the samples
+in one place; ``data.Data`` adds the sums of all places. On one machine there is one partition, and
+its sums are those over all samples.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -42,7 +42,7 @@ class Shape(NamedTuple):
 
 @dataclass(frozen=True)
 class Partition:
-    """Samples that lie in one place."""
+    """Samples in one place."""
 
     blocks: Iterable[Block]  # the samples, to be walked through as often as needed
     # (n,), the state of all samples in the order of the blocks

@@ -4,12 +4,12 @@ q_ℓ^(k) P_ℓ[o, x_ℓ].
 A position that has no matrix yet is judged by the labels that came and those that were to be
 expected with each of its tokens; one whose matrix is known from other states by a score test on its
 weight alone. What must be reached is the price of the matrix (``price``), or of one column for the
-current symbol where that is the state; and what the extended BIC asks for weights and for the
+current symbol where that is the state; and the extended BIC's penalty for the weights and for the
 choice of the position. A weight costs the logarithm of the number of samples of its state.
 
 Where the current symbol is the state, it stands for what is common: it is in every state from the
-start, so that another lag is judged by what its symbol changes, and by nothing else. At the end it
-goes where the other lags can say the same without it.
+start, so another lag is judged only by what its symbol changes. At the end it goes where the other
+lags can say the same without it.
 """
 
 from dataclasses import replace
@@ -237,9 +237,7 @@ def add_current(search: Selection) -> None:
 
 
 def remove_current(search: Selection) -> None:
-    """Take the current symbol out of states with other lags where the likelihood does not ask for
-    it.
-    """
+    """Take the current symbol out of states with other lags where the likelihood does not need it."""
     current = search.data.T - 1
     needed: set[Pair] = set()
     while True:
@@ -263,13 +261,14 @@ def remove_current(search: Selection) -> None:
 
 
 def settle_gauge(search: Selection, rows: Rows) -> Flags:
-    """Settle what the data leave open; (N, C): the entries of P that are 0 by this convention.
+    """Settle what the data leave open, and return (N, C): the entries of P that are 0 by this
+    convention.
 
-    What is common to all columns of a matrix can stand there or in another matrix that the same
-    states use: the likelihood is the same, the weights are not. So it goes to the shortest lag that
-    can take it, which leaves each other lag with the least weight that explains the data. A lag can
+    What is common to all columns of a matrix can be in it or in another matrix that the same states
+    use: the likelihood is the same; the weights are not. So it goes to the shortest lag that can
+    take it, which leaves each other lag with the least weight that explains the data. A lag can
     take it if it is the current symbol as the state, and all states attend to it that attend to the
-    other lag; or if one state attends to the two, and no other to either.
+    other lag; or if one state attends to both, and no other to either.
     """
     mixture = replace(search.mixture, P=search.mixture.P.copy(), q=search.mixture.q.copy())
     used = rows.total(RowTable.evaluate, mixture).P.sum(axis=0) > 0

@@ -6,10 +6,10 @@ distribution G of all labels (MacKay and Peto 1995). The price is what that leav
 
     price = Σ_o C[o] log(C[o]/n) − log ∫ Π_o p[o]^C[o] Dirichlet(p | αG) dp
 
-for the n labels C of a column. In a mixture C are expected labels; then the log-likelihood less the
-price is a lower bound of the marginal likelihood, that of the variational method. With many labels
-for each entry a column costs (N − 1)/2 · log n, as in the BIC. With few, it costs about as much as
-the entries in which it differs from G. So the same rule serves 2 symbols and 2,000.
+for the n labels C of a column. In a mixture C are expected labels; then the log-likelihood minus
+the price is a lower bound on the marginal likelihood, that of the variational method. With many
+labels for each entry a column costs (N − 1)/2 · log n, as in the BIC. With few, it costs about as
+much as the entries in which it differs from G. So the same rule serves 2 symbols and 2,000.
 
 The concentration α is the one that makes the labels of all columns most likely, up to N²/2: then
 each entry of a column is worth as much as N/2 labels, on average. Beyond it a matrix whose columns

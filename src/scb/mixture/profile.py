@@ -1,13 +1,13 @@
 """Intervals from the profile of the likelihood, for entries of P and weights near 0 or 1.
 
-There the likelihood is far from a parabola: an entry that a handful of labels speak of has an
-interval like that of a count. An entry is moved away from its estimate, the others follow as the
-Fisher information says is best, and the log-likelihood itself, not its parabola, says where to
-stop. All entries are moved side by side, so that a pass over the rows serves them all.
+There the likelihood is far from a parabola: an entry with only a handful of labels has an interval
+like that of a count. An entry is moved away from its estimate, the others follow as the Fisher
+information says is best, and the log-likelihood itself, not its parabola, says where to stop. All
+entries are moved side by side, so one pass over the rows serves them all.
 
 Upwards, an entry of P is judged with a third of a label more, and downwards its complement: an
-entry without a label would else have its upper end at 1.9 labels, which misses the truth too often.
-A third makes the median of a count right; Jeffreys' half label covers more than it should.
+entry without a label would otherwise have its upper end at 1.9 labels, which misses the truth too
+often. A third makes the median of a count right; Jeffreys' half label covers more than it should.
 """
 
 from dataclasses import dataclass, replace

@@ -49,7 +49,7 @@ class StandardErrors(NamedTuple):
 
 @dataclass(frozen=True)
 class Intervals:
-    """Confidence intervals of the estimates of a ``Recovery``. As a sequence it is ``A``.
+    """Confidence intervals of the estimates of a ``Recovery``. Used as a sequence, it is ``A``.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Recovery:
         the distribution of the labels.
     A : (T, N) array
         The estimate of Q. The unexplained part of a column is spread evenly over its T positions,
-        so that a column for which no position was found is uniform.
+        so a column for which no position was found is uniform.
     support : list of N integer arrays (size,)
         The positions found for each last token, in ascending order; empty if none was found.
     stderr : StandardErrors
@@ -119,10 +119,10 @@ class Recovery:
         weight of a background, the distribution of the labels: 1 if no position was found, and 0 if
         the background is not needed. NaN for the spectral method.
     unexplained_ratio : (N,) array
-        Twice the log-likelihood ratio for that background, where the other columns are complete but
-        for those that are marked as incomplete. It is approximate where it is far from significant.
-        For complete columns it is 0 half of the time and otherwise follows a χ² distribution with
-        one degree of freedom. NaN if no position was found.
+        Twice the log-likelihood ratio for that background, with all other columns taken as complete
+        except those marked as incomplete. It is approximate where it is far from significant. For
+        complete columns it is 0 half the time and otherwise follows a χ² distribution with one
+        degree of freedom. NaN if no position was found.
     mu : (N,) array
         The relative frequency of each token in the contexts.
     method : str
@@ -130,7 +130,7 @@ class Recovery:
     n_parameters : int, default 0
         The number of parameters that the data can distinguish; 0 for the spectral method.
     rest_limit, profile : optional
-        What ``intervals`` uses. They keep the data of the last fit alive.
+        Used by ``intervals``. They keep the data of the last fit alive.
 
     Examples
     --------
@@ -180,7 +180,7 @@ class Recovery:
 
     @property
     def incomplete(self) -> Flags:
-        """Whether positions are missing for each last token, as an (N,) boolean array.
+        """Whether positions are missing for each last token, as a boolean array (N,).
 
         An entry is true if no position was found or if ``unexplained_ratio`` is so large that the
         largest of N complete columns reaches it with a probability of 5 %: 4.5 for N = 3, 9.5 for
@@ -192,13 +192,14 @@ class Recovery:
     def intervals(self, level: float = 0.95) -> Intervals:
         """Compute confidence intervals for P and for the attention weights.
 
-        An interval of an entry of P holds with probability of about ``level``. Those of the weights
-        are simultaneous: with that probability all weights of a column lie in theirs. Intervals
-        reach as many standard errors to both sides, except near 0 and 1: there they come from the
-        profile of the likelihood, unless that takes too long (with more than about 40 tokens).
+        The interval of an entry of P contains it with a probability of about ``level``. The
+        intervals of the weights are simultaneous: with that probability, all weights of a column
+        lie in their intervals. Intervals reach equally many standard errors to both sides, except
+        near 0 and 1: there they come from the profile of the likelihood, unless that takes too long
+        (with more than about 40 tokens).
 
         The intervals of the weights allow for a position that was not found, even if the column is
-        not marked as incomplete, so that a single position of weight 1 has an interval too. The
+        not marked as incomplete, so a single position of weight 1 has an interval too. The
         computation takes about ten fits for each column that is not incomplete.
 
         Parameters
@@ -249,8 +250,8 @@ class Recovery:
     def report(self) -> str:
         """Return a report as text, which is also what printing the object shows.
 
-        It has the sizes, the log-likelihood and the certificate, and for each last token the
-        positions found, with weights, standard errors and the unexplained part.
+        It gives the sizes, the log-likelihood and the certificate and, for each last token, the
+        positions found with their weights and standard errors, and the unexplained part.
 
         Returns
         -------
@@ -277,7 +278,9 @@ class Recovery:
         return "\n".join(lines)
 
     def _of_heads(self, t: int, k: int) -> str:
-        """What stands behind a weight: its standard error, or with several heads, whose it is."""
+        """The text after a weight: its standard error or, with several heads, the head that it
+        belongs to.
+        """
         if self.A.ndim == 2:
             return f" ± {self.stderr.A[t, k]:.3f}"
         owner = int(self.A[:, t, k].argmax())

@@ -38,19 +38,19 @@ def recover(
     ----------
     data : Batch, iterable of batches, or sequences of tokens
         The samples: a ``Batch``; a list or other iterable of batches; a function that returns an
-        iterator of batches, which is called for each pass so that the data need not fit into
-        memory; or one sequence of tokens or a list of them, together with ``max_lag``. Dask
-        collections of batches or sequences are processed where they are stored.
+        iterator of batches, called once for each pass, so the data need not fit into memory; or one
+        sequence of tokens or a list of them, together with ``max_lag``. Dask collections of batches
+        or sequences are processed where they are stored.
     N : int, optional
         The number of tokens. The default is the largest token that occurs plus one.
     max_lag : int, optional
         Required for sequences: the number T of positions in a window. The token before the label
-        selects the attention, and position t lies T + 1 − t tokens before the label, so that
-        position 0 is the oldest.
+        selects the attention, and position t is T + 1 − t tokens before the label, so position 0 is
+        the oldest.
     method : {"likelihood", "spectral"}, default "likelihood"
         "likelihood" finds positions by score tests and likelihood ratios and estimates by maximum
-        likelihood. "spectral" stops at estimates from moments, which are valid only if the tokens
-        of the contexts are independent.
+        likelihood. "spectral" stops at the estimates from moments, which are valid only if the
+        tokens of the contexts are independent.
     start : {"spectral", "scratch"}, optional
         The starting point of the likelihood method: "spectral", the default for batches, or
         "scratch", the default for sequences. "scratch" is an EM algorithm over all positions, which
@@ -61,7 +61,8 @@ def recover(
         which does not depend on this.
     heads : int or "auto", optional
         The number of heads of the task, or "auto" for the number with the least BIC. The data must
-        be a ``Batch``, and the tokens of its contexts independent. By default there is one head.
+        be a ``Batch`` in which the tokens of the contexts are independent. By default there is one
+        head.
 
     Returns
     -------

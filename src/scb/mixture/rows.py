@@ -127,7 +127,7 @@ class Sums(NamedTuple):
 
 @dataclass(frozen=True)
 class RowTable:
-    """Rows that lie in one place, and sums over them."""
+    """Rows in one place, and sums over them."""
 
     # (r, s), the column of P that each slot points to; C for the background
     columns: AnyArray

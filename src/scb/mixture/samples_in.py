@@ -21,7 +21,7 @@ SUMMARY = itemgetter(1)
 
 
 class Summary(NamedTuple):
-    """What the driver has to know of some samples before they can be laid out for a fit."""
+    """What the driver has to know about some samples before they can be laid out for a fit."""
 
     widths: list[int]  # the different numbers of positions, in the order in which they came
     # How often each token occurs in the contexts; one entry for every token up to the largest,
@@ -56,12 +56,13 @@ def as_data(data: Any, N: int | None = None, max_lag: int | None = None) -> Data
 
     What is accepted, and how much of it is held in memory:
 
-    - a ``Batch``: used where it lies if its tokens are unsigned integers, else one compact copy;
+    - a ``Batch``: used in place if its tokens are unsigned integers, otherwise copied once,
+      compactly;
     - a list or tuple of batches, or anything else that can be iterated again and again: one batch
       at a time;
     - a function without arguments that returns an iterator of batches: called again for every pass,
       one batch at a time;
-    - an iterator of batches, which can be walked once only: it is kept as compact tokens (1 byte
+    - an iterator of batches, which can be walked only once: it is kept as compact tokens (1 byte
       each up to N = 256);
     - one sequence of tokens or a list of sequences, with ``max_lag``: every window of max_lag + 2
       tokens is a sample;

@@ -6,11 +6,11 @@ moves. Which positions look promising, and which slots may go at what cost, is d
 ``SHARED_MATRIX`` where all positions take their columns from one matrix, ``MATRIX_PER_LAG`` where
 each has its own.
 
-A slot costs what the extended BIC asks for it. It is *weak* if it is worth less with P fixed, which
-overstates its worth. States do not affect each other then, so that one slot of each can go in one
-round, however many states there are. A slot is *in doubt* if it is worth a little more: then P is
-fitted again without it. Slots in doubt are first left out all together; only if they are worth
-their costs together are they split into groups.
+The cost of a slot is the extended BIC's penalty for it. A slot is *weak* if it is worth less with P
+fixed, which overstates its worth. States do not affect each other then, so one slot of each can go
+in one round, however many states there are. A slot is *in doubt* if it is worth a little more: then
+P is fitted again without it. All slots in doubt are first left out together; only if together they
+are worth their costs are they split into groups.
 """
 
 from collections import Counter

@@ -10,9 +10,9 @@ Criterion. A position of state k stays if twice the log-likelihood ratio reaches
 is the extended BIC (Chen and Chen 2008), c = log n_k + 2 log(K·T), in which a parameter costs log
 n_k and its choice among K·T positions 2 log(K·T). Under a weight of 0 the ratio is above c with the
 chance that a Gaussian is above √c, so about 1/√(2π n_k c) false positions would pass in a fit. For
-iid contexts c is lower, so that the chance of a false position among all K·T is 5/n_k, at most 5 %.
-(Where P has entries near 0, the ratio has heavier tails than that; the score's level, which is
-exact, then keeps the rate.)
+iid contexts c is lower, chosen so that the chance of a false position among all K·T is 5/n_k, at
+most 5 %. (Where P has entries near 0, the ratio has heavier tails than that; the score's level,
+which is exact, then keeps the rate.)
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """Matrices shrunk to the distribution of all labels, where there are few labels for each entry.
 
-At its maximum of the likelihood a matrix with many entries has learned its labels by heart, and
-predicts others badly. So each column gets α labels more, distributed as all labels are, with the
+At the maximum of the likelihood, a matrix with many entries has learned its labels by heart and
+predicts others badly. So each column gets α more labels, distributed as all labels are, with the
 concentration α that makes the labels of all columns most likely (``price``). Then the labels are
 divided anew among the slots, and so on: EM for the matrices and weights that are most probable
 under the Dirichlet prior.

@@ -51,7 +51,9 @@ def fit_weights(
 
 
 class _Climb:
-    """Where each state stands: its weights, the log-likelihood and derivatives there, its gap."""
+    """The point that each state has reached: its weights, the log-likelihood and derivatives there,
+    and its gap.
+    """
 
     def __init__(self, rows: Rows, start: Mixture, asked: Flags) -> None:
         self.rows = rows

@@ -1,5 +1,5 @@
-"""From batches and sequences to samples that lie in flat arrays of tokens; no token is copied where
-that can be avoided.
+"""From batches and sequences to samples in flat arrays of tokens; tokens are not copied where that
+can be avoided.
 
 A sample is a window of T tokens, a last token that chooses the attention, and a label. In a
 sequence, lag ℓ of a label is the token ℓ steps before it: lag 1 is the current token, which is the
@@ -9,7 +9,7 @@ last token of the sample. The positions of a window count from the oldest: posit
 - nearest = 2 in ``recover``, as in the paper: the current token chooses the attention and is no
   source itself, and every sample has all its T tokens;
 - nearest = 1 in the estimator: the current symbol may be a source too, and every symbol that
-  follows one is a label. Where its window reaches beyond the start of a sequence or into a gap,
+  follows another is a label. Where its window reaches beyond the start of a sequence or into a gap,
   token N says that nothing is there.
 """
 
@@ -29,7 +29,7 @@ LARGEST_TOKEN = 1 << 16
 
 class Block(NamedTuple):
     """Samples on one flat array: token t of sample i is ``tokens[starts[i] + t]``, its last token
-    and label stand beside it.
+    and label are kept beside it.
     """
 
     tokens: AnyArray
@@ -101,12 +101,12 @@ def label_block(
     by_last: bool = True,
     skipped: int | Sequence[int] = 0,
 ) -> Block:
-    """Every symbol that follows one is a label, with the T symbols before it; token N stands for
-    what is not there.
+    """Every symbol that follows another is a label, with the T symbols before it; token N stands
+    for what is not there.
 
-    A negative code is a gap. The first ``skipped`` symbols of each sequence are no labels, which
-    may be as many in all sequences or a number for each. Unless windows differ ``by_last``, all
-    have last token 0.
+    A negative code is a gap. The first ``skipped`` symbols of each sequence are not labels;
+    ``skipped`` is one number for all sequences or one for each. Unless windows differ ``by_last``,
+    all have last token 0.
     """
     flat = np.full(sum(T + len(codes) for codes in sequences), N, dtype=token_dtype(N + 1))
     wanted = np.zeros(flat.size, bool)

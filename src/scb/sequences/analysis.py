@@ -52,7 +52,8 @@ class Analysis:
     n_held_out : int
         The number of held-out symbols that were predicted.
     reasons : Explanation
-        Where the first of these symbols come from; if nothing was held out, the first of all.
+        Where the first held-out symbols come from or, if nothing was held out, the first symbols of
+        X.
 
     Examples
     --------
@@ -74,14 +75,14 @@ class Analysis:
     reasons: Explanation
 
     def write_report(self, path: str | Path, command: str = "") -> None:
-        """Write one HTML page that needs no other file and can be sent.
+        """Write one self-contained HTML page that can be sent to others.
 
         Parameters
         ----------
         path : str or path
             The file to write.
         command : str, default ""
-            What to type to get the same page.
+            The command that makes the same page.
         """
         write_page(
             Path(path),
@@ -108,7 +109,7 @@ def analyse(
     name: str = "",
     progress: Announce | None = None,
 ) -> Analysis:
-    """Fit a model to a part of X, and compare it with baselines on the rest.
+    """Fit a model to part of X, and compare it with baselines on the rest.
 
     The baselines are n-grams, a context tree, prediction by partial matching (PPM) and the Mixture
     Transition Distribution model. Each is fitted to the same symbols.
@@ -123,11 +124,11 @@ def analyse(
     lengths : list of int, optional
         The lengths of the sequences, if X is several sequences one after the other.
     held_out : float, default 0.2
-        The fraction of X that is predicted and not used to fit: of several sequences, some drawn at
-        random; of a sequence that has over a tenth of all symbols, as a single one has, its end.
+        The fraction of X that is predicted and not used to fit: whole sequences drawn at random,
+        but only the end of any sequence with over a tenth of all symbols, such as a single one.
         With 0 there is no comparison.
     n_halves : int, default 10
-        The number of random halves of the data in which the lags are searched again, an even
+        The number of random halves of the data in which the lags are searched for again, an even
         number; 0 skips this.
     random_state : int, default 0
         The seed with which held-out sequences are drawn.
@@ -268,7 +269,7 @@ def _held_out_likelihoods(
     windows = partial(windows_of_codes, N=N, max_lag=model.max_lag)
     try:
         own = model.windows(parts.test, _flat(beside), parts.skipped)
-    except InputError:  # no symbol follows another one
+    except InputError:  # no symbol follows another
         return {}, []
 
     def plain_mtd() -> Likelihoods:

@@ -1,4 +1,4 @@
-"""Numbers as symbols: bins with about as many numbers in each."""
+"""Numbers as symbols: bins with about the same number of values in each."""
 
 from dataclasses import replace
 from typing import Any
@@ -19,7 +19,7 @@ def binned(sequences: Sequences, bins: int) -> Sequences:
 
 
 def quantile_edges(numbers: Array, bins: int) -> Array:
-    """Where numbers are cut into bins of about as many each; a bin has its upper edge."""
+    """Where numbers are cut into bins of about equal size; a bin includes its upper edge."""
     return np.unique(np.quantile(numbers, np.arange(1, bins) / bins))
 
 

@@ -1,12 +1,13 @@
 """Options that are "auto": which matrices, whether the current symbol chooses the lags, and which
-background. They are chosen on held-out blocks of the data, then the model is fitted to all of them.
+background. They are chosen on held-out blocks of the data; then the model is fitted to all the
+data.
 
 The usual choice is that the current symbol chooses the lags, and that the background is the
 distribution of all labels: this is the easiest to read. Another choice is made only if it predicts
-held-out symbols clearly better. For an n-gram no lags need be fitted again: a mixture of what it
-predicts and what the lags predict comes close to a fit of both. Where sequences differ in the
+held-out symbols clearly better. For an n-gram, no lags need to be fitted again: a mixture of what
+it predicts and what the lags predict comes close to a fit of both. Where sequences differ in the
 symbols that they use, the lags are looked for once more beside frequencies of each sequence; if
-that takes fewer parameters, what looked like memory was none. Windows count as often as their
+that takes fewer parameters, what looked like memory was not. Windows count as often as their
 weights say, except in an n-gram, which counts each of them once.
 """
 
@@ -79,9 +80,9 @@ def chosen_settings(
     """The settings with every option chosen, and by name the bits per held-out symbol of what was
     tried, the usual choice first.
 
-    If only the kind of matrix is open, the BIC decides later. If another model is the start of the
-    search, or there are too few windows to hold any out, everything is as usual. If lags are asked
-    for, these must explain what they can: the background is as usual.
+    If only the kind of matrix is open, the BIC decides later. If the search starts from another
+    model, or there are too few windows to hold any out, everything is as usual. If lags are given,
+    they must explain what they can: the background is as usual.
     """
     open_background = is_auto(settings.background) and settings.selects_lags
     contexts = (True, False) if is_auto(settings.context) else (settings.has_states,)

@@ -28,11 +28,12 @@ def windows_of_codes(
     skipped: int | Sequence[int] = 0,
     beside: Ints | None = None,
 ) -> Data:
-    """The windows of sequences of codes: every symbol that follows one, with the max_lag before it.
-    Lag ℓ is position max_lag − ℓ. Without ``context`` all windows have current symbol 0.
+    """The windows of sequences of codes: every symbol that follows another, with the max_lag
+    symbols before it. Lag ℓ is position max_lag − ℓ. Without ``context`` all windows have current
+    symbol 0.
 
-    The first ``skipped`` symbols of each sequence are history only, which may be as many in all
-    sequences or a number for each. ``beside`` (symbols, covariates) are the codes of covariates.
+    The first ``skipped`` symbols of each sequence are history only; ``skipped`` is one number for
+    all sequences or one for each. ``beside`` (symbols, covariates) are the codes of covariates.
     """
     partition, counts = _partition(codes, N, max_lag, context, skipped)
     if beside is not None:
@@ -41,8 +42,8 @@ def windows_of_codes(
 
 
 def labels_among(codes: Sequence[Codes], skipped: int | Sequence[int] = 0) -> Flags:
-    """(symbols,): which symbols of sequences are predicted: those that follow another one, except
-    the first ``skipped`` of each sequence.
+    """(symbols,): which symbols of sequences are predicted: those that follow another, except the
+    first ``skipped`` of each sequence.
     """
     labels = []
     for x, first in zip(codes, of_each(codes, skipped), strict=True):

@@ -1,5 +1,5 @@
-"""Models on the same held-out symbols: which one predicts them best, by how many bits, and how sure
-that is.
+"""Models on the same held-out symbols: which one predicts them best, by how many bits, and how
+certain that is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -170,7 +170,7 @@ def compare(
 ) -> Comparison:
     """Compare how well fitted models predict the same symbols.
 
-    These should not have been used to fit them.
+    The symbols should not have been used to fit the models.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def compare(
         The lengths of the sequences, if X is several sequences one after the other.
     train : sequences, optional
         The data that the models were fitted to. If they are given, n-grams, a context tree and
-        prediction by partial matching (PPM) are fitted to them and compared, too. Their BIC and
+        prediction by partial matching (PPM) are fitted to them and compared as well. Their BIC and
         number of parameters are NaN.
 
     Returns

@@ -1,7 +1,7 @@
 """Covariates: columns of values that are known when a symbol is predicted, such as the hour, the
 season or the kind of user.
 
-Values are categories. Numbers with many different values are cut at their quantiles first.
+Values are categories. Numbers with many distinct values are first cut at their quantiles.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A table from CSV: which character stands between its columns, and whether its first row has their
+"""A table from CSV: which character separates its columns, and whether its first row holds their
 names.
 """
 
@@ -25,7 +25,7 @@ class CsvTable(NamedTuple):
 def read_csv(
     file: BinaryIO, delimiter: str | None, header: bool | None, roles: ColumnRoles
 ) -> CsvTable:
-    """A table of Arrow; what is None is found out from the first rows."""
+    """A table of Arrow; options that are None are inferred from the first rows."""
     with wanted_for("a table"):
         import pyarrow as pa
         from pyarrow import csv as arrow_csv

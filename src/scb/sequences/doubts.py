@@ -1,10 +1,10 @@
-"""Warnings about symbols that are probably none: numbers, and whole texts."""
+"""Warnings about values that are probably not symbols: numbers, and whole texts."""
 
 import warnings
 
 from scb.sequences.tables import Classes
 
-# More different numbers than this are no symbols
+# More distinct numbers than this are not symbols
 _NUMBERS = 50
 
 

@@ -24,10 +24,10 @@ class SparseContextualBigram(StreamedLags):
     """A model of sequences that finds which earlier symbols (lags) decide the next one.
 
     The next symbol has the distribution b[k]·G + Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ]. Here x_ℓ is the symbol ℓ
-    steps before it (its lag ℓ), so that k = x_1 is the current symbol; P_ℓ is a transition matrix,
-    and G is the background, such as the distribution of all labels. Only a few weights a[k, ℓ]
-    are positive, and the estimator finds them. The labels are the symbols to be predicted: all
-    except the first of each sequence. A lag that reaches beyond the start or to a missing symbol
+    steps before it (at lag ℓ), so k = x_1 is the current symbol; P_ℓ is a transition matrix, and G
+    is the background, such as the distribution of all labels. Only a few weights a[k, ℓ] are
+    positive, and the estimator finds them. The labels are the symbols to be predicted: all except
+    the first of each sequence. A lag that reaches beyond the start or to a missing symbol
     contributes the background.
 
     Parameters
@@ -36,14 +36,14 @@ class SparseContextualBigram(StreamedLags):
         The longest lag to consider.
     transition : {"auto", "shared", "per_lag"} or int, default "auto"
         "shared" fits one transition matrix for all lags, "per_lag" one for each lag; a number fits
-        so many, which the lags share. "auto" leaves it to held-out blocks of the data; if context
-        and background are given, to the BIC.
+        that many, which the lags share. "auto" leaves the choice to held-out blocks of the data or,
+        if context and background are given, to the BIC.
     context : bool or "auto", default "auto"
-        Whether the weights depend on the current symbol. Without, this is Raftery's Mixture
+        Whether the weights depend on the current symbol. If they do not, this is Raftery's Mixture
         Transition Distribution model. "auto" is True, unless that predicts held-out blocks of the
-        data clearly worse: by 0.01 bits per symbol, and by two standard errors.
+        data clearly worse: by 0.01 bits per symbol and by two standard errors.
     lags : "auto", int or sequence of int, default "auto"
-        "auto" selects the lags after each symbol by the extended BIC. An integer asks for that many
+        "auto" selects the lags after each symbol by the extended BIC. An integer requests that many
         lags after each symbol (fewer if more do not improve the fit). A sequence gives the lags
         themselves, the same after every symbol.
     background : {"auto", "labels", "ngram", "per_sequence"} or a fitted model, default "auto"
@@ -52,14 +52,14 @@ class SparseContextualBigram(StreamedLags):
         frequencies of each sequence, learned as it goes on; or a fitted model with
         ``predict_proba``, which must not have been fitted to these data. "auto" is "labels", unless
         held-out blocks of the data are predicted clearly better beside an n-gram, or sequences
-        differ so that their own frequencies explain lags away. If ``lags`` are asked for, "auto" is
-        "labels".
+        differ so much that their own frequencies explain lags away. If ``lags`` are given, "auto"
+        is "labels".
     smoothing : "auto" or float, default "auto"
         The pseudo-count added to each column of a transition matrix in proportion to the
-        distribution of all labels (with ``init``, to the column of that model), and to that
-        distribution in equal parts. 0 is maximum likelihood, which can give symbols probability 0.
-        "auto" is 1, and where there are few labels for each entry of a matrix, what makes them most
-        likely (empirical Bayes).
+        distribution of all labels (with ``init``, to the column of that model); it is also added to
+        that distribution, in equal parts. 0 is maximum likelihood, which can give symbols
+        probability 0. "auto" is 1 or, where there are few labels for each entry of a matrix, the
+        value under which the labels are most likely (empirical Bayes).
     handle_unknown : {"error", "missing"}, default "error"
         How to treat symbols that did not occur in the fit: raise an error, or treat them as
         missing.
@@ -72,21 +72,24 @@ class SparseContextualBigram(StreamedLags):
         The symbols, sorted.
     transition_ : (N, N) array or dict
         The transition matrix: entry (i, j) is the probability of ``classes_[i]`` if the symbol at
-        the lag is ``classes_[j]``. With more than one, a dictionary from each lag to its matrix.
+        the lag is ``classes_[j]``. If there is more than one matrix, a dictionary from each lag to
+        its matrix.
     attention_ : sparse (N, max_lag) array
-        The weights a[k, ℓ]: row k is for the current symbol ``classes_[k]``, and lag ℓ is column
-        ℓ − 1; covariates follow. Without context there is a single row. If no lag was found after
-        a symbol, its row is empty, and the background alone predicts the next symbol.
+        The weights a[k, ℓ]: row k is for the current symbol ``classes_[k]``, and column ℓ − 1 is
+        for lag ℓ; the columns of covariates follow. Without context there is a single row. If no
+        lag was found after a symbol, its row is empty, and the background alone predicts the next
+        symbol.
     background_weight_, incomplete_ : (N,) arrays
-        The weight b[k] of the background, and whether it is significant, so that some lag was not
-        found. With background "labels", the weight is positive only in this case or if no lag was
-        found.
+        The weight b[k] of the background, and whether it is significant, which means that some lag
+        was not found. With background "labels", the weight is positive only in this case or if no
+        lag was found.
     influence_ : sparse (N, max_lag) array
         How much the symbol at each lag changes the distribution of the next symbol, on average, in
         total variation distance.
     lags_ : dict of (lags,) arrays
         A table of the lags found, with the columns context (the current symbol: the lag matters
-        after it), lag, weight and stderr; with covariates also source, their names or "lag 2".
+        after it), lag, weight and stderr; with covariates also source: the name of a covariate, or
+        "lag 2" and the like.
     prior_, frequencies_ : (N,) arrays
         The distribution of the labels, and that of all symbols.
     loglik_ : float
@@ -97,22 +100,22 @@ class SparseContextualBigram(StreamedLags):
         The number of parameters that the data can distinguish, and the number of steps of the last
         fit.
     converged_, gap_ : bool and float
-        Whether the search and the last fit converged, and an upper bound on what the log-likelihood
-        could still gain, in nats.
+        Whether the search and the last fit converged, and an upper bound on how much the
+        log-likelihood could still gain, in nats.
     criterion_ : dict of float
         The BIC of each kind of transition that was fitted to all the data.
     choices_ : dict of float
-        What was tried for options that are "auto", and the bits per symbol of held-out blocks with
-        each, the usual choice first; empty if there was nothing to choose.
+        The choices that were tried for options that are "auto", and the bits per symbol of held-out
+        blocks with each, the usual choice first; empty if there was nothing to choose.
     sequence_bits_ : float
         If lags were found in several sequences beside the background "labels", the bits per symbol
-        of frequencies of each sequence instead of lags; otherwise NaN.
+        that the frequencies of each sequence need instead of lags; otherwise NaN.
     covariates_ : dict of bool
         The covariates that ``fit`` was given, and whether the model uses them.
     groups_ : GroupTest
         Whether the groups share lags, weights and matrices, if ``fit`` was given groups.
     explained_share_ : float
-        With ``probabilities``: the share that the model explains of what these say, in nats.
+        With ``probabilities``: the share of their information, in nats, that the model explains.
 
     Examples
     --------
@@ -220,22 +223,22 @@ class SparseContextualBigram(StreamedLags):
             The lengths of the sequences, if X is several sequences one after the other.
         init : SparseContextualBigram, optional
             A fitted model whose transition matrices the search starts from. Given these, the
-            weights are the solution of a concave problem, so that fewer data suffice.
+            weights are the solution of a concave problem, so fewer data suffice.
         sample_weight : (sequences,) or (symbols,) array, optional
             How often each sequence, or each symbol as a label, counts. If no option is "auto",
-            whole numbers are the same as repeated data. An n-gram counts every symbol once.
+            whole numbers have the same effect as repeated data. An n-gram counts every symbol once.
         covariates : table, dict or (rows, columns) array, optional
             What is known of a symbol when it is predicted, such as an hour or a season: columns
             with a value for each symbol of X, or for each sequence. They are sources beside the
             lags, or one of them chooses the lags together with the current symbol, where the data
-            pay for it. Values are categories; numbers with more than 31 different ones are cut into
-            8 bins at their quantiles.
+            support it. Values are categories; numbers with more than 31 distinct values are cut
+            into 8 bins at their quantiles.
         probabilities : (symbols, N) array, optional
             Soft labels: the distributions that another model predicts. Row i is the distribution of
             the symbol after symbol i, as ``predict_proba`` returns it, with columns for the sorted
-            symbols. ``explained_share_`` says how much of them the lags explain.
+            symbols. ``explained_share_`` says how much of their information the lags explain.
         groups : (sequences,) sequence, optional
-            The group of each sequence. ``groups_`` is then what ``compare_groups`` finds.
+            The group of each sequence. ``groups_`` then holds the result of ``compare_groups``.
 
         Returns
         -------

@@ -1,9 +1,10 @@
 """A predictor around a model of lags: several experts predict the next symbol, and their
 predictions are multiplied.
 
-The lags say what matters; they need not predict best. Here each expert j has a distribution p_j of
-the next symbol and a weight w_j, and the prediction is p ∝ Π_j p_j^w_j. An expert that knows
-nothing new has a weight near 0; one that is right too seldom for how sure it is, a weight below 1.
+The lags say what matters; they need not be the best predictor. Here each expert j has a
+distribution p_j of the next symbol and a weight w_j, and the prediction is p ∝ Π_j p_j^w_j. An
+expert that knows nothing new has a weight near 0; one that is right less often than it claims has a
+weight below 1.
 """
 
 from dataclasses import replace
@@ -61,10 +62,11 @@ class ExpertTable(ModelTable):
 class Experts(BaseEstimator):
     """A predictor that multiplies the predictions of several experts, one of them a model of lags.
 
-    The others are an n-gram, the symbols that were frequent lately, what came after the current
-    symbol lately, and what came the last time after the same recent symbols. The last three learn
-    from the sequence while they predict it. The prediction is p ∝ Π_j p_j^w_j; the weights w are
-    fitted to a held-out part of the data, and then all experts are fitted to all the data.
+    The others are an n-gram and three that predict from the symbols that were frequent lately, from
+    what followed the current symbol lately, and from what followed the same recent symbols the last
+    time. These three learn from the sequence as they predict it. The prediction is p ∝ Π_j p_j^w_j;
+    the weights w are fitted to a held-out part of the data, and then all experts are fitted to all
+    the data.
 
     Parameters
     ----------
@@ -72,20 +74,20 @@ class Experts(BaseEstimator):
         The estimator of the lags. It need not be fitted and is not changed; by default it has the
         default parameters.
     held_out : float, default 0.2
-        The fraction of the data that the weights are fitted to: of several sequences, some drawn at
-        random; of a sequence that has over a tenth of all symbols, as a single one has, its end.
+        The fraction of the data that the weights are fitted to: whole sequences drawn at random,
+        but only the end of any sequence with over a tenth of all symbols, such as a single one.
     random_state : int, default 0
         The seed with which held-out sequences are drawn.
 
     Attributes
     ----------
     model_ : SparseContextualBigram
-        The model of lags, fitted to all the data; its table of lags is what ``fit`` of the
-        estimator itself finds.
+        The model of lags, fitted to all the data; its table of lags is the one that the estimator's
+        own ``fit`` finds.
     classes_ : (N,) array
         The symbols, sorted.
     weights_ : dict of float
-        The weight of each expert; 0 if the others do as well without it.
+        The weight of each expert; 0 if the others predict as well without it.
     bits_ : float
         The bits per held-out symbol that the experts need together.
 
@@ -167,13 +169,13 @@ class Experts(BaseEstimator):
         return self
 
     def summary(self) -> ExpertTable:
-        """Tell what each expert adds to the prediction of held-out symbols.
+        """Show what each expert adds to the prediction of held-out symbols.
 
         Returns
         -------
         ExpertTable
             A table that can be printed; ``to_pandas()`` converts it to a data frame, and
-            ``columns`` has it as a dictionary.
+            ``columns`` holds it as a dictionary.
         """
         check_is_fitted(self)
         return ExpertTable(self._columns)
@@ -193,8 +195,8 @@ class Experts(BaseEstimator):
     def predict_proba(self, X: Any, *, lengths: Any = None) -> Array:
         """Predict the distribution of the next symbol.
 
-        The prediction is made after each symbol of one sequence, or after the end of each of
-        several.
+        The prediction is made after each symbol of a single sequence, or after the end of each of
+        several sequences.
 
         Parameters
         ----------
@@ -232,7 +234,7 @@ class Experts(BaseEstimator):
     def log_likelihoods(self, X: Any, *, lengths: Any = None) -> Array:
         """Compute the log-likelihood of each predicted symbol of X.
 
-        Symbols that follow another one in their sequence are predicted.
+        Every symbol that follows another in its sequence is predicted.
 
         Parameters
         ----------

@@ -44,15 +44,15 @@ class Explanation:
         background, and covariates have further columns. Rows sum to 1; they are empty for symbols
         that are not predicted. A lag that reaches a missing symbol counts as background.
     lag_bits : sparse (symbols, 1 + max_lag) array
-        How many more bits a symbol would take if the symbol at the lag were missing.
+        How many more bits a symbol would cost if the symbol at the lag were missing.
     bits : (symbols,) array
-        The bits that each symbol takes, −log₂ of its probability; NaN if it is not predicted.
+        The bits that each symbol costs, −log₂ of its probability; NaN if it is not predicted.
     background_bits : (symbols,) array
-        The bits that it would take under the background alone.
+        The bits that each symbol would cost under the background alone.
     sources : list of str
-        The names of the columns: "background", "lag 1", …, and those of covariates.
+        The names of the columns: "background", "lag 1", …, and the names of covariates.
     separator : str
-        What stands between symbols where they are written.
+        The text between symbols when they are written out.
 
     Examples
     --------
@@ -86,8 +86,8 @@ class Explanation:
         """What each lag is worth: (lags,) arrays ``lag``, ``share``, ``bits``, ``low``, ``high``.
 
         ``share`` is the mean posterior probability of the lag over all predicted symbols. ``bits``
-        is how many more bits a symbol takes on average if the symbol at the lag is missing, with
-        the ends of a 95 % interval. The lag that is worth most comes first.
+        is how many more bits a symbol costs on average if the symbol at the lag is missing; ``low``
+        and ``high`` are the ends of its 95 % interval. The lag that is worth most comes first.
         """
         there = ~np.isnan(self.bits)
         rows = []
@@ -128,9 +128,9 @@ class Explanation:
     def to_html(self, *, first: int = 0, most: int = 2000) -> str:
         """Write symbols as text, coloured by source.
 
-        The colour of a symbol is that of its most probable lag, and the stronger the more probable
-        that lag is. Symbols that come from the background have no colour. A title shows the sources
-        of a symbol and its bits.
+        The colour of a symbol is that of its most probable lag; the more probable the lag, the
+        stronger the colour. Symbols that come from the background have no colour. A tooltip shows
+        the sources of a symbol and its bits.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class Explanation:
         Returns
         -------
         str
-            A piece of HTML that needs nothing else. Symbols are escaped.
+            A self-contained piece of HTML, with symbols escaped.
         """
         worth = self.columns
         colours = dict(zip(worth["lag"].tolist(), _COLOURS, strict=False))
@@ -161,8 +161,8 @@ class Explanation:
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Plot the bits that the lags explain along the sequences.
 
-        The grey area is how many bits the model saves over the background alone. The lines are what
-        the lags that are worth most save, in the colours of the text.
+        The grey area is how many bits the model saves over the background alone. The lines show
+        what the most valuable lags save, in the colours of the text.
 
         Parameters
         ----------
@@ -207,7 +207,9 @@ class Explanation:
 
 
 def _tinted(colour: str, strength: float) -> str:
-    """A colour as transparent as it is weak, so that text stays readable on light and dark."""
+    """A colour, the weaker the more transparent, so that text stays readable on light and dark
+    backgrounds.
+    """
     return f"{colour}{round(255 * strength):02x}"
 
 

@@ -79,7 +79,7 @@ def write_fit(folder: Folder, analysis: Analysis, separator: str = " ") -> None:
     >>> read_fit("fit").scores == analysis.scores
     True
     """
-    # Remove it first: if this is interrupted, it must not stand beside another model
+    # Remove it first: if this is interrupted, it must not be left beside another model
     folder.file(SUMMARY).unlink(missing_ok=True)
     analysis.model.save(folder.file(MODEL), overwrite=True)
     scores = [score._asdict() for score in analysis.scores]
@@ -143,7 +143,7 @@ def read_fit(path: str | Path) -> SavedFit:
     Returns
     -------
     SavedFit
-        The fit; the file of a model alone has no scores.
+        The fit; a model read from its file alone has no scores.
 
     Examples
     --------

@@ -86,7 +86,7 @@ class FittedLags(BaseEstimator):
 
     @property
     def influence_(self) -> csr_array:
-        """How much the symbol at each lag changes the prediction, like ``attention_``.
+        """How much the symbol at each lag changes the prediction, in the layout of ``attention_``.
 
         It is a total variation distance, averaged over the symbols that occur. Unlike the weights,
         it does not depend on how a part that all matrices have in common is divided among them. For
@@ -101,7 +101,7 @@ class FittedLags(BaseEstimator):
         -------
         LagSummary
             A table that can be printed; ``to_pandas()`` converts it to a data frame, and
-            ``columns`` has it as a dictionary.
+            ``columns`` holds it as a dictionary.
         """
         return summarise(self._model())
 
@@ -145,9 +145,9 @@ class FittedLags(BaseEstimator):
         Parameters
         ----------
         path : str or path
-            The file to write. A model that is there is replaced.
+            The file to write. An existing model is replaced.
         overwrite : bool, default False
-            Whether to replace a file that is not a model, too.
+            Whether to replace even a file that is not a model.
         """
         width = getattr(self, "n_features_in_", None)
         SavedModel(self._model(), self.get_params(), width, self._kept).write(path, overwrite)
@@ -156,7 +156,7 @@ class FittedLags(BaseEstimator):
     def load(cls, path: str | Path) -> Self:
         """Read a model that ``save`` wrote.
 
-        A ``DamagedFileError`` is raised if the file is not as it was written.
+        A ``DamagedFileError`` is raised if the file has changed since it was written.
 
         Parameters
         ----------

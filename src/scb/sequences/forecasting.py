@@ -27,8 +27,8 @@ def forecast(
     """(steps, N): the distribution of the symbol 1, 2, … steps after the end of a sequence, whose
     covariates are ``beside`` (steps, covariates).
 
-    Every step is the mean of the distributions after ``n_samples`` continuations. That is less
-    noisy than a count of what was drawn, and the first step is exact.
+    Every step is the mean of the distributions after ``n_samples`` continuations. This is less
+    noisy than counting what was drawn, and the first step is exact.
     """
     N = len(model.classes)
     T = model.max_lag

@@ -2,8 +2,8 @@
 well each group is predicted.
 
 The expected number of times that each source was used, and with which symbols, is a sum over
-sequences. So is that of a group, and a permutation of the groups is another sum. The statistics are
-those of likelihood-ratio tests for these counts.
+sequences. The same is true of a group, and a permutation of the groups gives another sum. The
+statistics are those of likelihood-ratio tests for these counts.
 """
 
 from collections.abc import Sequence
@@ -34,8 +34,8 @@ class GroupTest:
     ----------
     parts : dict of (parts,) arrays
         What may differ: ``part`` ("weights", "matrices", and each lag by name), the ``statistic``
-        and its ``p`` value. The p value of a lag counts all lags (Westfall and Young): if it is at
-        most 0.05, the weight of this lag differs.
+        and its ``p`` value. The p value of a lag is adjusted for all lags (Westfall and Young): if
+        it is at most 0.05, the weight of this lag differs.
     scores : dict of (groups,) arrays
         How well the groups are predicted: ``group``, the number ``n`` of symbols, the mean number
         of ``bits`` per symbol, and its standard ``error``.

@@ -1,8 +1,8 @@
 """Sequences from files and data frames: CSV, TSV, Parquet, JSON lines, FASTA, and text by
 character, word, line or separator.
 
-The ending of a file tells its kind; a file with an unknown ending is text. The result says how the
-file was read.
+The ending of a file's name tells its kind; a file with an unknown ending is text. The result says
+how the file was read.
 """
 
 import json
@@ -47,9 +47,9 @@ def read_sequences(
     ----------
     source : str, path or data frame
         A file, "-" for standard input, or a data frame of pandas, polars or Arrow. Files whose
-        names end in .csv, .tsv, .parquet, .jsonl or .json are tables, those in .fasta, .fa, .fna
-        or .faa are FASTA; all others are text. Any of them may be compressed by gzip. In a .jsonl
-        file, each line may also be an array, which is a sequence, or a single symbol.
+        names end in .csv, .tsv, .parquet, .jsonl or .json are tables, and those ending in .fasta,
+        .fa, .fna or .faa are FASTA; all others are text. Any of them may be compressed with gzip.
+        In a .jsonl file, each line may also be an array, which is a sequence, or a single symbol.
     column : str, optional
         The column of a table that holds the symbols. If its cells are lists, each cell is a
         sequence.
@@ -63,21 +63,21 @@ def read_sequences(
     sep : str, optional
         The separator of the columns of a .csv or .tsv file; by default a comma, semicolon, tab or
         bar, whichever cuts all rows alike. For a text, the separator of symbols; each line is then
-        a sequence. With an empty separator its symbols are characters.
+        a sequence. With an empty separator the symbols are characters.
     top : int, optional
         The number of most common symbols to keep; all others are replaced by ``"<other>"``. By
         default all are kept.
     kind : {"csv", "tsv", "parquet", "jsonl", "json", "fasta", "text"}, optional
-        What the file is. By default its ending tells.
+        The kind of file. By default the ending of its name decides.
     header : bool, optional
-        Whether the first row of a .csv or .tsv file has the names of the columns. By default it
-        does unless it looks like the rows below it. Columns without names are "1", "2", and so on.
+        Whether the first row of a .csv or .tsv file holds the names of the columns. By default it
+        does, unless it looks like the rows below it. Columns without names are "1", "2", and so on.
     gap : float or str, optional
         The longest pause in the column ``order`` within a sequence; after a longer one a new
-        sequence begins. Between times it is a text such as "45s", "30min", "2h" or "1d".
+        sequence begins. For times it is a text such as "45s", "30min", "2h" or "1d".
     bins : int, optional
-        The number of bins for symbols that are numbers. Bins are cut at quantiles, so that each
-        holds about as many symbols, and a number is replaced by the median of its bin.
+        The number of bins for symbols that are numbers. Bins are cut at quantiles, so all hold
+        about the same number of symbols, and each number is replaced by the median of its bin.
     covariates : str or sequence of str, optional
         Columns of a table that are known when a symbol is predicted, as a list or as a text with
         commas between them; ``fit`` and ``score`` take them from the result.
@@ -86,13 +86,13 @@ def read_sequences(
     -------
     Sequences
         One sequence or several. Its attribute ``said`` describes how they were read, and ``names``
-        has their names in the table. Iterating over it gives the sequences as lists of symbols.
+        holds their names in the table. Iterating over it gives the sequences as lists of symbols.
 
     Raises
     ------
     InputError
-        If the file cannot be read in this way, or if it can be read in more than one way. The
-        message names the argument that settles it.
+        If the file cannot be read in this way, or can be read in more than one way. The message
+        names the argument that decides.
 
     Examples
     --------

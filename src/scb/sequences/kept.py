@@ -2,8 +2,8 @@
 
 A stream is cut into blocks of neighbours, each with the ``max_lag`` symbols before it as history.
 Each block draws a rank when it begins. If there are too many blocks, those with the highest ranks
-are dropped. So every block has the same chance to be kept, however old it is (bottom-k sampling),
-and the sample does not depend on how the stream was cut into pieces.
+are dropped. So every block, however old, has the same chance of being kept (bottom-k sampling), and
+the sample does not depend on how the stream was cut into pieces.
 """
 
 from dataclasses import dataclass, field
@@ -70,7 +70,7 @@ class KeptSymbols:
         self.seen += sum(len(piece) for piece in codes)
 
     def windows(self, context: bool) -> Data:
-        """Every kept symbol that follows one, with those before it."""
+        """Every kept symbol that follows another, with the symbols before it."""
         checked_classes(self.classes)
         blocks = self.blocks
         if self.last is not None and self.last_rank < self.limit:
@@ -144,7 +144,7 @@ class KeptSymbols:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, max_lag: int, classes: Classes) -> "KeptSymbols":
-        """Rebuild the object from its ``arrays``; an InputError if these are not valid."""
+        """Rebuild the object from its ``arrays``; an InputError if they are not valid."""
         codes, lengths, ranks = (arrays[name] for name in ("codes", "lengths", "ranks"))
         memory, begun, seen, goes_on = (int(x) for x in arrays["about"])
         if (

@@ -83,7 +83,7 @@ class LagSettings:
 
     @property
     def kinds(self) -> tuple[Matrices, ...]:
-        """The kinds of matrices to choose from; covariates do not share theirs."""
+        """The kinds of matrices to choose from; covariates do not share matrices."""
         if not is_auto(self.transition):
             return (self.transition,)
         return "shared", "per_lag" if self.covariates else "auto"
@@ -108,8 +108,8 @@ class LagSettings:
         return 1.0 if is_auto(self.smoothing) else None
 
     def asked_lags(self) -> dict[str, Any]:
-        """The lags that are asked for, and with them all covariates, as arguments of
-        ``fit_mixture``; none if the data decide.
+        """The lags requested, and with them all covariates, as arguments of ``fit_mixture``; none
+        if the data decide.
         """
         if self.selects_lags:
             return {}
@@ -208,8 +208,8 @@ def as_lags(
     """An estimate as a model of lags, its matrices smoothed towards the distribution of the labels,
     or towards the known matrices.
 
-    The distribution of the labels is smoothed towards the uniform distribution, so that a symbol
-    that never was a label is not impossible. Such a symbol is never less probable than by the
+    The distribution of the labels is smoothed towards the uniform distribution, so a symbol that
+    never was a label is not impossible. Such a symbol is never less probable than under the
     distribution of all labels alone, as Witten and Bell estimate it.
     """
     s = 1.0 if is_auto(settings.smoothing) else float(settings.smoothing)
@@ -249,7 +249,7 @@ def as_lags(
 
 
 def _states(N: int, settings: LagSettings) -> int:
-    """The number of states that choose the weights; a covariate that is missing has its own."""
+    """The number of states that choose the weights; a missing covariate has a state of its own."""
     if not settings.has_states or settings.chooser is None:
         return N if settings.has_states else 1
     return N * (len(settings.covariates[settings.chooser].values) + 1)

@@ -91,7 +91,7 @@ class LagModel:
 
     @property
     def used_covariates(self) -> set[str]:
-        """The names of those that the model needs."""
+        """The names of the covariates that the model needs."""
         used = set((self.attention.indices - self.max_lag).tolist()) | {self.chooser}
         return {one.name for i, one in enumerate(self.covariates) if i in used}
 
@@ -140,14 +140,14 @@ class LagModel:
         return columns
 
     def table(self) -> Arrays:
-        """The lags in the support, with what each does and how sure that is.
+        """The lags in the support, with what each one does and how certain that is.
 
         Besides the columns of ``lags`` it has:
 
         - influence, influence_stderr: how far the symbol at the lag moves the distribution of the
           next one; NaN where it is unknown, as it is for the current symbol, which cannot vary
         - nats: what the log-likelihood loses without the lag, everything else fitted again
-        - nats_bound: 1 where it loses less than that, since the new fit was cut short; else 0
+        - nats_bound: 1 where ``nats`` is only an upper bound, as the new fit was cut short; else 0
         - delta_bic: by how much the BIC is worse without it
         - found: the fraction of random halves of the data in which it is found again, once
           ``stability`` was called

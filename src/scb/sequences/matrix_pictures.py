@@ -75,7 +75,7 @@ def plot_matrices(model: LagModel) -> "Figure":
 
 
 def _mean(model: LagModel, lag: int) -> Array:
-    """(N,): the distribution of the next symbol, on average over what stands at a lag."""
+    """(N,): the distribution of the next symbol, on average over the symbols at a lag."""
     P = model.matrix(lag)
     occurs = model.frequencies_at(lag)
     return P @ occurs if len(occurs) == P.shape[1] else model.prior

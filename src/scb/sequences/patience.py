@@ -1,4 +1,4 @@
-"""Fits that take long: how long, from a fit to a small part of the data."""
+"""Fits that take long: an estimate of how long, from a fit to a small part of the data."""
 
 import warnings
 from collections.abc import Callable, Sequence

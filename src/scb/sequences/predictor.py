@@ -30,7 +30,7 @@ class LagPredictor(CodedInputs):
     def log_likelihoods(self, X: Any, *, lengths: Any = None, covariates: Any = None) -> Array:
         """Compute the log-likelihood of each symbol of X.
 
-        Symbols that follow another one in their sequence are predicted.
+        Every symbol that follows another in its sequence is predicted.
 
         Parameters
         ----------
@@ -60,8 +60,8 @@ class LagPredictor(CodedInputs):
     def score(self, X: Any, y: Any = None, *, lengths: Any = None, covariates: Any = None) -> float:
         """Compute the mean log-likelihood of the predicted symbols, in nats; higher is better.
 
-        Symbols that follow another one in their sequence are predicted, whatever ``max_lag`` is, so
-        that scores of models with different ``max_lag`` can be compared.
+        Every symbol that follows another in its sequence is predicted, whatever ``max_lag`` is, so
+        scores of models with different ``max_lag`` can be compared.
 
         Parameters
         ----------
@@ -154,8 +154,8 @@ class LagPredictor(CodedInputs):
     def predict_proba(self, X: Any, *, lengths: Any = None, covariates: Any = None) -> Array:
         """Predict the distribution of the next symbol.
 
-        The prediction is made after each symbol of one sequence, or after the end of each of
-        several.
+        The prediction is made after each symbol of a single sequence, or after the end of each of
+        several sequences.
 
         A lag that reaches beyond the start or to a missing symbol contributes the background. If
         the current symbol is missing in a model with context, the prediction is the background.
@@ -169,7 +169,7 @@ class LagPredictor(CodedInputs):
             The lengths of the sequences, if X is several sequences one after the other.
         covariates : table, dict or (rows, columns) array, optional
             Covariates of the symbols to be predicted, needed if the model uses them: a row for each
-            of several sequences; for one sequence, a row for each symbol and one more, for the
+            of several sequences; for one sequence, a row for each symbol and one more for the
             symbol after the last.
 
         Returns
@@ -204,7 +204,7 @@ class LagPredictor(CodedInputs):
             The lengths of the sequences, if X is several sequences one after the other.
         covariates : table, dict or (rows, columns) array, optional
             Covariates of the symbols to be predicted, needed if the model uses them: a row for each
-            of several sequences; for one sequence, a row for each symbol and one more, for the
+            of several sequences; for one sequence, a row for each symbol and one more for the
             symbol after the last.
 
         Returns
@@ -227,7 +227,7 @@ class LagPredictor(CodedInputs):
             The lengths of the sequences, if X is several sequences one after the other.
         covariates : table, dict or (rows, columns) array, optional
             Covariates of the symbols to be predicted, needed if the model uses them: a row for each
-            of several sequences; for one sequence, a row for each symbol and one more, for the
+            of several sequences; for one sequence, a row for each symbol and one more for the
             symbol after the last.
 
         Returns
@@ -291,7 +291,7 @@ class LagPredictor(CodedInputs):
     ) -> Array:
         """Predict the distribution of the symbol 1, 2, … steps after the end of each sequence.
 
-        It is the mean over random continuations of the distribution after them.
+        It is the mean, over random continuations, of the distribution that follows each.
 
         The first distribution is exact and equals that of ``predict_proba``. The probabilities of
         the others have a standard error of at most 0.5/√n_samples.
@@ -305,7 +305,8 @@ class LagPredictor(CodedInputs):
             The number of steps to look ahead.
         covariates : table, dict or (rows, columns) array, optional
             Covariates of the symbols that follow, needed if the model uses them: a row for each
-            step, or the steps of the first sequence, those of the second, and so on.
+            step, which all sequences share, or the rows of the first sequence, then those of the
+            second, and so on.
         n_samples : int, default 1000
             The number of random continuations to draw of each sequence.
         random_state : int or numpy.random.Generator, default 0

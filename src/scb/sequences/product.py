@@ -101,7 +101,7 @@ def logs_of(expert: Expert, codes: Codes) -> Array:
 
 
 def predicted(codes: Codes, skipped: int = 0) -> NDArray[np.intp]:
-    """The places of symbols that follow another one, after those to skip."""
+    """The places of symbols that follow another, after those to skip."""
     first = max(skipped, 1)
     return first + np.flatnonzero((codes[first:] >= 0) & (codes[first - 1 : -1] >= 0))
 
@@ -121,12 +121,12 @@ class HeldOut:
 
     @cached_property
     def labels(self) -> NDArray[np.int64]:
-        """(n,): what is to be predicted."""
+        """(n,): the symbols to be predicted."""
         pairs = zip(self.sequences, self.places, strict=True)
         return np.concatenate([x[at] for x, at in pairs])
 
     def logs_of(self, expert: Expert) -> Array:
-        """(n, N): what an expert says of each of them."""
+        """(n, N): what an expert says of each of these symbols."""
         pairs = zip(self.sequences, self.places, strict=True)
         return np.concatenate([logs_of(expert, x)[at] for x, at in pairs if at.size])
 

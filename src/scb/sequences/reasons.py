@@ -31,8 +31,8 @@ class LagReasons(LagPredictor):
         """Find where each symbol of X comes from: the posterior probability of its sources.
 
         The model draws a symbol from one of a few sources: a lag, or the background. Given the
-        symbol, each source has an exact posterior probability, its part of the probability of the
-        symbol. The bits of a lag are how many more bits the symbol would take if the symbol at that
+        symbol, each source has an exact posterior probability: its share of the probability of the
+        symbol. The bits of a lag: how many more bits the symbol would cost if the symbol at that
         lag were missing. In a notebook the result is shown as text, coloured by source.
 
         Parameters
@@ -46,8 +46,7 @@ class LagReasons(LagPredictor):
             Covariates of the symbols or sequences of X, as in ``fit``; needed if the model uses
             them.
         predicted : bool, default False
-            Whether to explain the most likely symbol at each place, instead of the one that is
-            there.
+            Whether to explain the most likely symbol at each place instead of the actual one.
 
         Returns
         -------
@@ -78,9 +77,8 @@ class LagReasons(LagPredictor):
     ) -> GroupTest:
         """Test whether groups of sequences share their lags, weights and matrices.
 
-        Groups are permuted among the sequences, so that the level of the test is exact if the
-        sequences of all groups come from one distribution. The model should be fitted to all groups
-        together.
+        Groups are permuted among the sequences, so the level of the test is exact if the sequences
+        of all groups come from one distribution. The model should be fitted to all groups together.
 
         Parameters
         ----------
@@ -174,7 +172,7 @@ class LagReasons(LagPredictor):
 
         There is a heat map for each transition matrix. A cell shows by how many percentage points
         the symbol at the lag makes a next symbol more or less likely than it is on average. Symbols
-        that act alike stand next to each other.
+        that act alike are next to each other.
 
         Returns
         -------

@@ -1,5 +1,5 @@
-"""What a fit found, as one HTML page that needs no other file and can be sent: symbols are escaped,
-pictures are inside.
+"""What a fit found, as one self-contained HTML page that can be sent to others: symbols are
+escaped, and pictures are embedded.
 """
 
 import base64

@@ -130,8 +130,8 @@ def sparsity_path(
     lengths : list of int, optional
         The lengths of the sequences, if X is several sequences one after the other.
     held_out : float, default 0.2
-        The fraction of X that is predicted and not used to fit: of several sequences, some drawn at
-        random; of a sequence that has over a tenth of all symbols, as a single one has, its end.
+        The fraction of X that is predicted and not used to fit: whole sequences drawn at random,
+        but only the end of any sequence with over a tenth of all symbols, such as a single one.
 
     Returns
     -------

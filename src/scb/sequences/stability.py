@@ -26,7 +26,7 @@ def found_again(
 ) -> Array:
     """For each lag in the support, the fraction of random halves in which it is found.
 
-    Halves come in pairs without a window in common (Shah and Samworth 2013). They are made of
+    Halves come in pairs that have no window in common (Shah and Samworth 2013). They are made of
     blocks of neighbouring windows, because neighbours are not independent.
     """
     if integer("n_halves", halves, low=2) % 2:

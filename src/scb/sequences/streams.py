@@ -35,12 +35,12 @@ class StreamedLags(LagReasons):
         """Add the next piece of a stream to the data kept so far, and fit the model to them.
 
         A single sequence continues the previous one. Several sequences, or one inside a list
-        ``[x]``, start new ones. Up to ``memory`` symbols the whole stream is kept, and the result
+        ``[x]``, start new ones. Up to ``memory`` symbols, the whole stream is kept, and the result
         equals that of ``fit`` on it. Beyond that, a random sample of blocks of neighbouring symbols
-        is kept, in which every block of the stream has the same chance to be, however old it is.
-        The model and its standard errors are then those of the sample, which does not depend on how
-        the stream was cut into pieces. ``save`` stores the sample with the model, so that the
-        stream can continue after ``load``.
+        is kept; every block of the stream, however old, has the same chance of being in it. The
+        model and its standard errors are then those of the sample, which does not depend on how the
+        stream was cut into pieces. ``save`` stores the sample with the model, so the stream can
+        continue after ``load``.
 
         Parameters
         ----------
@@ -56,7 +56,7 @@ class StreamedLags(LagReasons):
             memory for each.
         fit : bool, default True
             Whether to fit the model now. Every fit uses all the data kept, so with many small
-            pieces it pays to fit seldom.
+            pieces it pays to fit rarely.
 
         Returns
         -------

@@ -30,8 +30,8 @@ class LagSummary:
         The columns of the table, with a row for each current symbol and lag: ``context`` (the
         current symbol), ``lag`` (0 for covariates, which ``source`` names), ``weight``,
         ``influence`` with the ends ``low`` and ``high`` of its 95 % interval, the gain in
-        log-likelihood ``nats``, ``nats_bound``, which is 1 where the gain is at most that, the gain
-        ``delta_bic``, and ``found``, once ``stability`` has been called.
+        log-likelihood ``nats``, ``nats_bound``, which is 1 where ``nats`` is only an upper bound,
+        the gain ``delta_bic``, and ``found``, once ``stability`` has been called.
     warnings : list of str
         What a reader should not miss, one line each.
 
@@ -152,7 +152,7 @@ def _summary_columns(model: LagModel) -> Arrays:
 
 
 def _margin(facts: FitFacts) -> str:
-    """By how much the BIC of the chosen kind of matrix is lower, if both were fitted."""
+    """How much lower the BIC of the chosen kind of matrix is, if both were fitted."""
     if len(facts.criterion) < 2:
         return ""
     best, other = sorted(facts.criterion, key=lambda kind: facts.criterion[kind])
@@ -231,8 +231,8 @@ def _price_of_a_lag(model: LagModel, facts: FitFacts) -> list[str]:
 
 
 def _notes_on_nats(model: LagModel, columns: Arrays) -> list[str]:
-    """That nats add up to more than the model gains, and which of them are bounds, where it is
-    so.
+    """Notes, where they apply, that nats add up to more than the model gains, and which of them are
+    bounds.
     """
     if "nats_bound" not in columns:
         return []

@@ -1,4 +1,4 @@
-"""From the data of users to codes: symbols of any kind, in one sequence or many, with gaps.
+"""From users' data to codes: symbols of any kind, in one sequence or many, with gaps.
 
 Accepted: a 1-D array or list of symbols; a list of such sequences, of any lengths; a 2-D array
 whose rows are sequences (a single column is one sequence); a column of pandas, polars or Arrow, of

@@ -1,5 +1,5 @@
 """Sequences, and how they are read from a table: from a column of symbols, with another column that
-tells sequences apart, or one sequence from each row.
+tells the sequences apart, or one sequence from each row.
 
 A table is a data frame of pandas or polars, or a table of Arrow. The result says how the table was
 read. If it can be read in more than one way, an error says which argument decides.
@@ -37,18 +37,18 @@ class Sequences:
     lengths : list of int
         The number of symbols in each sequence.
     many : bool
-        Whether the source was a collection of sequences, rather than a single one (possibly split
-        by lengths).
+        Whether the source was a collection of sequences rather than a single one (possibly split by
+        lengths).
     said : str, default ""
         A description of how a table or file was read.
     names : list, optional
-        The names of the sequences, if the table has a column that tells them apart.
+        The names of the sequences, if the table has a column of them.
     rows : (n,) array, optional
         The row of the table that each symbol comes from.
     n_rows : int, default 0
         The number of rows of the table, if ``rows`` are given.
     separator : str, default " "
-        What stands between symbols where they are written; nothing between characters.
+        The text between symbols when they are written out; empty for characters.
     covariates : dict of lists, optional
         Columns that are known when a symbol is predicted, in the order of the input.
 
@@ -135,7 +135,7 @@ def sequences_in(
     """Read sequences from a table of Arrow; after a pause of more than ``gap`` a new one begins.
 
     Without roles, a table of one column is one sequence; if its columns have most symbols in
-    common, each row is a sequence; and of two columns that have not, the one with at least twice as
+    common, each row is a sequence; and of two columns that do not, the one with at least twice as
     many distinct values names the sequences.
     """
     names = list(table.column_names)
@@ -172,7 +172,7 @@ def sequences_in(
 
 
 def _require_different(names: list[str]) -> None:
-    """InputError if two columns have one name."""
+    """InputError if two columns have the same name."""
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         number = names.count(twice[0])
@@ -305,7 +305,7 @@ def _is_wide(table: Any) -> bool:
 
 
 def _names_and_symbols(table: Any) -> ColumnRoles | None:
-    """Which of two columns names the sequences, and which one holds the symbols; None if it is not
+    """Which of two columns names the sequences, and which holds the symbols; None if that is not
     clear.
     """
     first, second = table.column_names

@@ -109,7 +109,7 @@ def with_soft_labels(data: Data, codes: list[Codes], weight: Array, probabilitie
     sums = p.sum(axis=1)
     if (p < 0).any() or not np.allclose(sums, 1, atol=1e-4):
         raise InputError("probabilities: rows must be distributions of the next symbol")
-    # The distribution of a label stands in the row of the symbol before it
+    # The distribution of a label is in the row of the symbol before it
     rows = np.flatnonzero(labels_among(codes) & (weight > 0)) - 1
     p = p[rows] / sums[rows, None]
     (partition,) = data.partitions
@@ -124,8 +124,8 @@ def with_soft_labels(data: Data, codes: list[Codes], weight: Array, probabilitie
 
 
 def explained_share(model: LagModel, data: Data) -> float:
-    """The share that a model explains of what soft labels say beyond the distribution of all
-    labels: 1 if it predicts as they do.
+    """The share of what soft labels say beyond the distribution of all labels that a model
+    explains: 1 if it predicts as they do.
     """
     data = in_states(data, model.context)
     (partition,) = data.partitions

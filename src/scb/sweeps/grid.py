@@ -1,5 +1,5 @@
 """The description of a sweep: a TOML file with a kind, fixed parameters, axes and the number of
-seeds. Each point is some jobs.
+seeds. Each point is one or more jobs.
 
     kind = "recover"                # or "train", or an experiment of the paper
     seeds = 20                      # random tasks at each point of the grid
@@ -50,7 +50,7 @@ class Kind:
     Attributes
     ----------
     name : str
-        What ``kind`` is in the file of a sweep.
+        The value of ``kind`` in the file of a sweep.
     metrics : dict of type, or None
         What a run measures, by name: bool, int or float. None if that is known only once a run is
         done.

@@ -146,7 +146,7 @@ def phase(
     panel : str, optional
         A third axis, with a diagram for each of its values.
     title, setting : str, optional
-        What stands above and below.
+        The text above and below.
 
     Returns
     -------

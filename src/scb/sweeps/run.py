@@ -17,7 +17,7 @@ from scb.sweeps.store import FIGURE, SWEEP, TABLE, SweepStore
 
 @dataclass(frozen=True)
 class SweepState:
-    """How far a sweep is.
+    """How far a sweep has come.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ def run_sweep(
     lock: bool = True,
     overwrite: bool = False,
 ) -> SweepState:
-    """Run what is missing of a sweep, and write its table and its diagram.
+    """Do the missing runs of a sweep, and write its table and its diagram.
 
     The same sweep gives the same rows on any number of processes or machines.
 
@@ -91,9 +91,9 @@ def run_sweep(
     retry : bool, default False
         Whether to run again what has failed.
     forecast : Forecast, optional
-        Told how far the runs are.
+        It is told how far the runs have come.
     note : callable, default print
-        Called with a line for the user, when a process dies for instance.
+        Called with a line for the user, for instance when a process dies.
     file : Path, optional
         The file that the sweep was read from, which is never written.
     lock : bool, default True
@@ -154,7 +154,7 @@ def _write(sweep: Sweep, store: SweepStore) -> tuple[Path, ...]:
 def sweep_state(
     directory: Path, kinds: Mapping[str, Kind], further: Further = dict
 ) -> tuple[Sweep, SweepState]:
-    """Read how far the sweep in a directory is; nothing is run.
+    """Read how far the sweep in a directory has come; nothing is run.
 
     Parameters
     ----------

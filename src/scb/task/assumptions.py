@@ -65,7 +65,7 @@ def check_assumptions(
     the constant of (b).
 
     With several heads the smallest singular value takes the place of K_P in (c): for one head,
-    σ² = ‖Q‖_μ² K_P. And (e) asks that no singular value is small beside the first.
+    σ² = ‖Q‖_μ² K_P. And (e) requires that no singular value is small compared with the first.
     """
     Q, N = weights.shape
     q = weights[weights > 0]

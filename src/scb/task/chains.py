@@ -19,9 +19,9 @@ CONTRAST = 1.4
 def stationary(P: Array) -> Array:
     """The stationary distribution μ of an irreducible P (columns sum to 1): Pμ = μ, 1ᵀμ = 1, μ > 0.
 
-    By the elimination of Grassmann, Taksar and Heyman: it never subtracts, so each entry of μ is
-    right to nearly full relative precision, real and positive. A reducible P is refused: its μ is
-    not unique, or has zeros.
+    It is computed by the elimination of Grassmann, Taksar and Heyman, which never subtracts, so
+    each entry of μ is right to nearly full relative precision, real and positive. A reducible P is
+    refused: its μ is not unique, or has zeros.
     """
     _check_irreducible(P)
     # Row-stochastic: G[m, n] = Pr(m → n)
@@ -111,8 +111,8 @@ def staircase(mu: Array, rng: np.random.Generator) -> Array:
 def random_transition(mu: Array, contrast: float, rng: np.random.Generator) -> Array:
     """Draw a random positive P with stationary distribution μ and K_P ≥ contrast·‖μ‖².
 
-    Scaled squared exponentials give a dense start with K_P about 5‖μ‖² for large N. Where that
-    falls short (small N), it is mixed with just enough of an extreme coupling.
+    Scaled squared exponentials give a dense start with K_P about 5‖μ‖² for large N. If that falls
+    short (small N), it is mixed with just enough of an extreme coupling.
 
     Parameters
     ----------
@@ -149,8 +149,9 @@ def random_transition(mu: Array, contrast: float, rng: np.random.Generator) -> A
 def with_contrast(P: Array, mu: Array, K_P: float) -> Array:
     """P moved to ‖P − μ1ᵀ‖_μ² = K_P, with the same stationary distribution μ.
 
-    Where K_P falls, P goes straight towards μ1ᵀ, so that √K_P falls in proportion; where it rises,
-    straight towards the identity, whose K_P = 1 − ‖μ‖² is the largest there is, as far as it takes.
+    To lower K_P, P is moved straight towards μ1ᵀ, so √K_P falls in proportion. To raise it, P is
+    moved straight towards the identity, whose K_P = 1 − ‖μ‖² is the largest possible, as far as
+    needed.
     """
     largest = 1 - float(mu @ mu)
     if not 0 < K_P < largest:

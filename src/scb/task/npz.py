@@ -29,7 +29,7 @@ _UNREADABLE = (
 def write_npz(path: Path, arrays: dict[str, NDArray[Any]], overwrite: bool) -> None:
     """Write an .npz file as ``np.savez`` does, sealed: the digest is in the comment of the archive.
 
-    A task that is there is replaced, any other file only to ``overwrite``.
+    A task that is there is replaced, any other file only if ``overwrite`` is true.
     """
     refuse_foreign(path, _MARK, overwrite)
     buffer = io.BytesIO()
@@ -54,8 +54,8 @@ def reading_npz(path: Path) -> Iterator[dict[str, NDArray[Any]]]:
 
 
 def stored_arrays(content: bytes) -> dict[str, NDArray[Any]]:
-    """The arrays of an .npz file as ``np.savez`` writes it. A compressed one is refused: few bytes
-    of it can become any number.
+    """The arrays of an .npz file as ``np.savez`` writes it. A compressed one is refused, because a
+    few bytes of it can become any number.
     """
     arrays = {}
     with ZipFile(io.BytesIO(content)) as archive:

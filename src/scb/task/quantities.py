@@ -1,5 +1,5 @@
-"""What follows from P, μ and the sparse attention of a task: sizes, K_P, K_Q, singular values, and
-the attention as a dense array.
+"""Quantities that follow from P, μ and the sparse attention of a task: sizes, K_P, K_Q, singular
+values, and the attention as a dense array.
 """
 
 from functools import cached_property
@@ -62,8 +62,9 @@ class TaskQuantities:
     def singular_values(self) -> Array:
         """The singular values (H,), descending, of M = Σ_h vec(Q_h)·vec(P_h − μ1ᵀ)ᵀ in ⟨·, ·⟩_μ.
 
-        With one head there is one, ‖Q‖_μ √K_P. With several they take the place of K_P and K_Q:
-        training learns them one after another, in times proportional to 1/σ_i.
+        With one head there is one singular value, ‖Q‖_μ √K_P. With several heads they take the
+        place of K_P and K_Q: training learns them one after another, in times proportional to
+        1/σ_i.
         """
         rows = self.positions + self.T * np.arange(self.N)
         places, at = np.unique(rows, return_inverse=True)

@@ -190,7 +190,7 @@ def _token_sampler(mu: bytes) -> TokenSampler:
 def step_keys(seed: int, steps: range) -> NDArray[np.uint64]:
     """Return the random key of each step, from the stream that the seed selects.
 
-    The key of a step depends on the seed and the number of the step only.
+    The key of a step depends only on the seed and the number of the step.
 
     Parameters
     ----------

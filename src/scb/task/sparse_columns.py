@@ -10,7 +10,7 @@ from scb.inputs import InputError, integer, real_array, unmasked
 
 
 def slots(counts: NDArray[Any]) -> NDArray[np.intp]:
-    """0 … counts[0] − 1, 0 … counts[1] − 1, …: where each entry stands in its column, if entries
+    """0 … counts[0] − 1, 0 … counts[1] − 1, …: the place of each entry in its column, if entries
     are sorted by column.
     """
     first = np.cumsum(counts) - counts
@@ -97,7 +97,7 @@ def sparse_entries(
     positions: ArrayLike, weights: ArrayLike, owners: ArrayLike | None, P: Array, T: int
 ) -> tuple[NDArray[Any], NDArray[Any], Array]:
     """Rows, columns and values of the entries that ``positions``, ``weights`` and ``owners``, all
-    (Q, N), give; weights of 0 are none. Row t of head h is row h·T + t.
+    (Q, N), give; weights of 0 give none. Row t of head h is row h·T + t.
     """
     N = P.shape[-1]
     H = len(P) if P.ndim == 3 else 1

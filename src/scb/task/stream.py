@@ -29,8 +29,9 @@ class Stream:
     Attributes
     ----------
     step : int
-        The number of the mini-batch that comes next. Batch i depends on the task, ``batch_size``,
-        ``seed`` and i only. So a stream that starts at the ``step`` of an earlier one continues it.
+        The number of the mini-batch that comes next. Batch i depends only on the task,
+        ``batch_size``, ``seed`` and i, so a stream that starts at the ``step`` of an earlier one
+        continues it.
 
     Examples
     --------

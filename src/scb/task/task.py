@@ -39,9 +39,9 @@ class Task(TaskQuantities):
     predicted, then has the distribution Σ_t Q[t, k]·P[:, x_t]. Invalid P or Q raise an
     ``InputError`` that says what is wrong.
 
-    With H heads there are matrices P_h with one stationary distribution and attentions Q_h that
-    together sum to 1 in every column: the last token chooses a head and a position, and the next
-    token has the distribution Σ_h Σ_t Q_h[t, k]·P_h[:, x_t].
+    With H heads there are matrices P_h with a common stationary distribution and attentions Q_h
+    that together sum to 1 in every column: the last token chooses a head and a position, and the
+    next token has the distribution Σ_h Σ_t Q_h[t, k]·P_h[:, x_t].
 
     Parameters
     ----------
@@ -184,20 +184,21 @@ class Task(TaskQuantities):
             - "uniform": independent uniform entries, with each column divided by its sum;
             - "softmax": each column is the softmax of independent standard normal numbers.
 
-            The K_P of the last three is smaller, so that for small N they hardly ever meet (c), and
-            N·μ may leave [1/2, 2]; see ``Task.check``.
+            The last three have a smaller K_P, so for small N they hardly ever meet (c), and N·μ may
+            leave [1/2, 2]; see ``Task.check``.
         K_P : float, optional
-            The wanted K_P = ‖P − μ1ᵀ‖_μ², between 0 and 1 − ‖μ‖². P is moved towards μ1ᵀ to lower
-            it, or towards the identity to raise it; μ stays the same. By default P is as drawn.
+            The K_P to be reached, ‖P − μ1ᵀ‖_μ², between 0 and 1 − ‖μ‖². P is moved towards μ1ᵀ to
+            lower it, or towards the identity to raise it; μ stays the same. By default P is as
+            drawn.
         heads : int, default 1
             The number of heads H. The P_h of further heads are drawn with the same μ, and the
-            N·sparsity positions are dealt to the heads at random, as evenly as can be.
+            N·sparsity positions are dealt to the heads at random, as evenly as possible.
 
         Returns
         -------
         Task
             The random task. For N = 2, assumption (c) allows only one P, the swap of the two
-            tokens, so "strong" always has it.
+            tokens, so "strong" always returns it.
 
         Examples
         --------
@@ -282,7 +283,7 @@ class Task(TaskQuantities):
         path : str or path
             The file to write, usually ``task.npz``. An existing task is replaced atomically.
         overwrite : bool, default False
-            Whether to replace a file that is not a task, too.
+            Whether to replace even a file that is not a task.
         """
         names = _STORED if self.heads > 1 else _STORED[:-1]
         arrays = {name: np.asarray(getattr(self, name)) for name in names}
@@ -290,7 +291,7 @@ class Task(TaskQuantities):
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Task":
-        """Read a task that ``save`` wrote; a ``DamagedFileError`` says that it was changed.
+        """Read a task that ``save`` wrote; raise a ``DamagedFileError`` if it was changed.
 
         Parameters
         ----------

@@ -28,8 +28,8 @@ class Bound:
     printed : float, optional
         The value of c in the paper, if it states one.
     largest : bool, default False
-        Whether the statement gets weaker as c gets smaller, so that ``constant`` is the largest c
-        that holds. By default it is the smallest.
+        Whether the statement gets weaker as c gets smaller, so ``constant`` is the largest c that
+        holds. By default it is the smallest.
 
     Examples
     --------

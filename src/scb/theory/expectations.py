@@ -26,7 +26,7 @@ def expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
     |     − ⟨Q, A⟩_μ P diag(μ) − (Σ_k μ_k s_k − ⟨Q, A⟩_μ) μμᵀ
     | E∇_{a^(k)} l = μ_k [ (‖V‖_μ² − ‖Vμ‖²) a^(k) + (s_k‖Vμ‖² − μᵀVμ) 1 − (⟨V, P⟩_μ − μᵀVμ) q^(k) ]
 
-    With several heads, products of A, Q, V and P are those of two heads, and each gradient is the
+    With several heads, each product of A, Q, V and P is that of two heads, and each gradient is the
     sum of these terms over the other head; the numbers of heads of the task and of the model may
     differ.
 

@@ -118,13 +118,13 @@ def common_noise(task: Task, p: Projection, batch_size: int, rng: np.random.Gene
         h_V = g(1 − w)ᵀ + isotropic noise, and h_A = isotropic noise,
 
     where w is the row of the projector (``geometry.projector_row``). The paper's projector leaves
-    g(1 − μ/‖μ‖²)ᵀ of the common part, the μ-projector removes it. The covariance of g is
+    g(1 − μ/‖μ‖²)ᵀ of the common part; the μ-projector removes it. The covariance of g is
     proportional to that of e_o, diag(μ) − μμᵀ, and has trace E‖r‖²/B.
 
-    At the start of training the model is exact up to O(1/T) in the part of g, and has the right
-    E‖h‖_μ². It neglects that r and m depend on each other, that r is not isotropic in the other
-    part, and correlations of order 1/T between entries of h_A. ``theory.noise.GradientNoise`` has
-    the exact covariance.
+    At the start of training the model is exact up to O(1/T) in the part due to g, and has the right
+    E‖h‖_μ². It neglects the dependence between r and m, the anisotropy of r in the other part, and
+    correlations of order 1/T between entries of h_A. ``theory.noise.GradientNoise`` has the exact
+    covariance.
 
     Parameters
     ----------

@@ -1,12 +1,12 @@
 """Several heads: the loss as a low-rank factorisation, and when each of its parts is learned.
 
 With Ṽ_h = V_h − μ1ᵀ, heads compute a function of F = Σ_h vec(A_h)·vec(Ṽ_h)ᵀ alone
-(``geometry.heads``). The tokens of a context are independent, so that with the task's matrix M
+(``geometry.heads``). The tokens of a context are independent, so with the task's matrix M
 
     E l = ½(1 − ‖μ‖² − ‖M‖²) + ½‖F − M‖².
 
-Training factors M = Σ_i σ_i u_i w_iᵀ, and one head, the paper, is the case of rank one. Where T is
-large the projection of A's columns may be neglected; then a' = √η_V·(left factor of F) and v' =
+Training factors M = Σ_i σ_i u_i w_iᵀ, and the paper's one head is the case of rank one. If T is
+large, the projection of A's columns may be neglected; then a' = √η_V·(left factor of F) and v' =
 √η_A·(right factor) move by
 
     ȧ' = (rM − a'v'ᵀ)v',   v̇' = (rM − a'v'ᵀ)ᵀa',   r = √(η_V η_A),
@@ -18,7 +18,7 @@ solution
     S(t) = e^{Dt} W₀ (I + W₀ᵀ D⁻¹(e^{2Dt} − I) W₀)⁻¹ W₀ᵀ e^{Dt},   S = WWᵀ,  D = rΣ.
 
 Its eigenvalues are r times the singular values of F. Each grows as e^{2rσ_i t} and stops at σ_i, so
-that it takes a time proportional to log(σ_i/start)/σ_i: the heads learn one singular value after
+it takes a time proportional to log(σ_i/start)/σ_i: the heads learn one singular value after
 another.
 
 Heads that start alike stay alike, and have rank one: they stop at the best function of one head
@@ -40,7 +40,7 @@ def least_loss(task: Task, heads: int | None = None) -> float:
     """Compute the least expected loss ½(1 − ‖μ‖² − Σ σ_i²) of a number of heads.
 
     The sum is over the largest singular values of the task, one for each head. With fewer heads
-    than the task has, the columns of A cannot sum to 1 at once, which costs O(1/T) more.
+    than the task has, the columns of A cannot sum to 1 at the same time, which costs O(1/T) more.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def predicted_times(
     -------
     (G,) array
         The number of steps for each singular value of the task; infinite for those that the heads
-        never learn, because they are too few or alike.
+        never learn, because the heads are too few or alike.
 
     Examples
     --------

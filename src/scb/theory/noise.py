@@ -7,7 +7,7 @@ and w the row of the projector (``geometry.projector_row``), the preconditioned 
     ∇̂_V = C r zᵀ,  z = m/μ − (1ᵀm)w          ∇̂_{a^(k)} = (I − 11ᵀ/T)(VX)ᵀr / μ_k,
 
 and nothing in other columns of A. Given the context the label has the distribution λ = Pμ_q, μ_q =
-Xq^(k), so that with e = Vm − λ
+Xq^(k), so with e = Vm − λ
 
     E[rrᵀ | X, k] = eeᵀ + diag(λ) − λλᵀ.
 

@@ -10,7 +10,7 @@ more, which share a position:
     E[X₁X₂X₃X₄] = (Σ_t w₁w₂w₃w₄) ⟨L₁L₂L₃L₄⟩ + Σ over the three pairings of (Σ_{t≠u} w₁w₂[t] w₃w₄[u])
     ⟨L₁L₂⟩⟨L₃L₄⟩
 
-Which indices are summed and which stay is said by letters, as in ``np.einsum``.
+Letters say which indices are summed and which stay, as in ``np.einsum``.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """The bridge to PyTorch: fresh samples for any loop, Algorithm 1 as an optimiser, a standard
 transformer, and ``probe``.
 
-It wants PyTorch, which scb itself does not: ``pip install '.[torch]'`` in the clone.
+It needs PyTorch, which scb itself does not: ``pip install '.[torch]'`` in the clone.
 """
 
 from scb.extras import install as _install

@@ -91,7 +91,7 @@ class SampleStream(_Endless):
         The seed of the samples; the same seed gives the same batches on the same kind of device.
     device : torch.device or str, default "cpu"
         The device on which samples are drawn. On the CPU the compiled sampler of ``scb.stream``
-        draws them, elsewhere PyTorch does; the two give different samples with the same
+        draws them, and elsewhere PyTorch does; the two give different samples with the same
         distribution. A ``DataLoader`` with workers requires the CPU.
     start : int, default 0
         The number of the first batch. Batch i depends on the task, ``batch_size``, ``seed`` and i

@@ -69,8 +69,8 @@ class Ensemble:
         self._graph: tuple[torch.cuda.CUDAGraph, torch.Tensor, torch.Tensor] | None = None
 
     def logits(self, tokens: torch.Tensor) -> torch.Tensor:
-        """(G, n, N), from tokens (G, n, L); or what else the models make of (n, L), behind a first
-        axis.
+        """(G, n, N), from tokens (G, n, L); or whatever else the models return for (n, L), with a
+        first axis before it.
         """
         return vmap(lambda p, b, x: functional_call(self.model, (p, b), (x,)))(
             self.parameters, self.buffers, tokens

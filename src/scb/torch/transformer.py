@@ -2,9 +2,9 @@
 nothing hidden.
 
 With one layer, the prediction after the last token needs one query only, and a key or value depends
-on a token and its position and on nothing else. There are T·N such pairs, often far fewer than
-tokens in a mini-batch: ``Transformer`` then works on a table of them, which gives the same numbers
-in a fraction of the time.
+only on a token and its position. There are T·N such pairs, often far fewer than tokens in a
+mini-batch: ``Transformer`` then works on a table of them, which gives the same numbers in a
+fraction of the time.
 """
 
 from typing import Literal, get_args

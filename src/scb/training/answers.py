@@ -23,7 +23,7 @@ def named(function: Any) -> str:
 
 
 def point(what: str, returned: Any, V: Array, A: Array) -> tuple[Array, Array]:
-    """The (V, A) that a rule or rounding returns, of the shapes of those that it was given."""
+    """The (V, A) that a rule or rounding returns, with the shapes of those that it was given."""
     if not isinstance(returned, tuple | list) or len(returned) != 2:
         raise InputError(f"{what} returns {shown(returned)}: it must return V and A")
     new_V = shaped_array(f"the V that {what} returns", returned[0], V.shape)
@@ -33,7 +33,7 @@ def point(what: str, returned: Any, V: Array, A: Array) -> tuple[Array, Array]:
 def rounded(
     rounding: Callable[..., Any], V: Array, A: Array, mu: Array, stage: str
 ) -> tuple[Array, Array]:
-    """The finite (V, A) that a rounding makes of one."""
+    """The (V, A) that a rounding returns, which must be finite."""
     what = f"the rounding {named(rounding)} of stage {stage!r}"
     V, A = point(what, rounding(V, A, mu), V, A)
     if not (np.isfinite(V).all() and np.isfinite(A).all()):

@@ -1,6 +1,4 @@
-"""One training step as one would write it in NumPy, timed in turns with our engine and other
-baselines.
-"""
+"""One training step in plain NumPy, timed in turns with our engine and with other baselines."""
 
 import os
 import runpy
@@ -186,7 +184,7 @@ def compare(N: int, T: int, repeats: int, file: Path | None = None) -> dict[str,
     Returns
     -------
     dict
-        N, T, and by the name of each baseline the median milliseconds per step (``ms``), the peak
+        N, T, and for each baseline, by name, the median milliseconds per step (``ms``), the peak
         memory (``mb``) and, for our engine, the time beside a busy process on each core
         (``busy_ms``).
 

@@ -98,7 +98,7 @@ class SparseAttention:
         self.project()
 
     def project(self) -> None:
-        """Add the same to all entries of a column, so that it sums to 1."""
+        """Add the same number to all entries of a column, so that it sums to 1."""
         shift = (1 - self.sums()) / self.task.T
         self.common = self.common + shift
         self.support = self.support + shift

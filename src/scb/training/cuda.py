@@ -57,12 +57,12 @@ class OnGpu:
 
     @property
     def there(self) -> Any:
-        """A (T, N) as an array of CuPy."""
+        """A (T, N) as a CuPy array."""
         return self._columns[:, : self.shape[0]].T
 
     @property
     def large(self) -> bool:
-        """Whether A is rounded and judged there, and not here."""
+        """Whether A is rounded and judged on the GPU rather than here."""
         return self.shape[0] * self.shape[1] >= _LARGE
 
     @property
@@ -71,7 +71,7 @@ class OnGpu:
         return FreshOnGpu(self._steps, self._run, stays=self.large)
 
     def like(self, there: Any) -> "OnGpu":
-        """Another A of the same run, made of an array (T, N) of CuPy or NumPy."""
+        """Another A of the same run, made from a CuPy or NumPy array (T, N)."""
         stack = self._columns[None].copy()
         stack[0, :, : self.shape[0]] = self._steps.to_device(there.T)
         return OnGpu(self._steps, self._run, stack)
@@ -97,7 +97,7 @@ class OnGpu:
         return self._sums
 
     def mass_standing_out(self, quantile: float, tiny: float) -> Array:
-        """The mass of each column that stands out of its noise, (N,)."""
+        """The mass of each column that stands out from its noise, (N,)."""
         return self._steps.mass_standing_out(self._columns[None], quantile, tiny)[0]
 
 
@@ -106,11 +106,11 @@ class Cuda:
     and A of each run stay.
 
     Token for token the samples are those of ``Fused``. Sums over positions and samples are rounded
-    otherwise (``kernels.cuda``), so that a step agrees with the processor's to about 1e-7; on one
-    kind of GPU it is the same to the last bit every time, however the batch is divided and whatever
-    runs are beside it. Where A is frozen, ``Fused`` takes the steps, which do not depend on T. Only
-    large ones are taken on the GPU then: it draws tokens at the positions where A is not 0, the
-    same as in whole contexts (``Composed``); all, if A is seldom 0.
+    differently (``kernels.cuda``), so a step agrees with the processor's to about 1e-7; on one kind
+    of GPU it is the same to the last bit every time, however the batch is divided and whatever runs
+    are beside it. Where A is frozen, ``Fused`` takes the steps, which do not depend on T. Only
+    large ones are then taken on the GPU: it draws the tokens at the positions where A is not 0, the
+    same as in whole contexts (``Composed``), or all tokens if A is seldom 0.
 
     Parameters
     ----------
@@ -159,8 +159,8 @@ class Cuda:
     def take_together(
         self, requests: Mapping[int, Request], every: int | None = None
     ) -> dict[int, Taken]:
-        """Take the steps that each run asks for, those with equal batches together. Where they go
-        beyond steps that are multiples of ``every``, look at the run after those.
+        """Take the steps that each run asks for, those with equal batches together. If they pass
+        steps that are multiples of ``every``, look at the run after those.
         """
         taken = {}
         groups = defaultdict(list)
@@ -256,7 +256,7 @@ def _frozen(stage: Stage) -> bool:
 
 class FreshOnGpu:
     """Gradients of fresh samples like those of ``Fresh``. The gradient in A ``stays`` on the GPU,
-    or comes here.
+    or is copied here.
     """
 
     def __init__(self, steps: DeviceSteps, run: int, *, stays: bool = True) -> None:

@@ -80,9 +80,9 @@ def train_in(
     folder : Folder
         The folder, opened for writing.
     asked : PreparedRun
-        The run, as ``prepared`` makes it of settings.
+        The run, as ``prepared`` makes it from settings.
     resume : bool, default False
-        Whether to go on with the run in the folder; otherwise it is replaced.
+        Whether to continue the run in the folder; otherwise it is replaced.
     callbacks : list of callable
         Called with the run at each row of its history.
     judge_samples : int, optional

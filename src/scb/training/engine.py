@@ -203,9 +203,9 @@ class Fused:
     """Fresh samples of a task, with whole steps compiled into one.
 
     Proximal stages go through ``kernels.step.fused``; they take the samples that
-    ``Composed(Fresh(task))`` takes, and the same steps to rounding. Where A is frozen, only the
-    tokens that matter are drawn (``kernels.step.frozen``): the distribution is the same, the random
-    numbers are others. Other rules go through ``Composed``.
+    ``Composed(Fresh(task))`` takes, and the same steps up to rounding. Where A is frozen, only the
+    tokens that matter are drawn (``kernels.step.frozen``): the distribution is the same, but the
+    random numbers differ. Other rules go through ``Composed``.
     """
 
     def __init__(self, task: Task) -> None:
@@ -306,8 +306,8 @@ def hyperparameters(stage: Stage, mu: Array) -> Hyperparameters:
 def draw_frozen(
     task: Task, sampler: LabelSampler, frozen: Frozen, B: int, rng: np.random.Generator
 ) -> FrozenDraws:
-    """What is random in B samples where A is frozen; tokens outside the active positions only by
-    their numbers.
+    """What is random in B samples where A is frozen; tokens outside the active positions are only
+    counted.
     """
     # One call: calls take longer here than numbers
     uniforms = rng.random((len(frozen.value) + 4, B))
@@ -328,7 +328,7 @@ def draw_frozen(
 
 
 def freeze(task: Task, A: Array) -> Frozen:
-    """The columns of A as their few active positions and a common value (the median, which most
+    """The columns of A, each as its few active positions and a common value (the median, which most
     positions have).
     """
     T, N = A.shape

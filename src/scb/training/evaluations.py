@@ -14,15 +14,15 @@ from scb.training.run import COLUMNS, Run
 
 
 def attention_of(run: Run) -> Any:
-    """The attention (T, N) of a run where it lies: an array, or on a GPU while it trains there."""
+    """The attention (T, N) of a run where it is: an array, or on a GPU while it trains there."""
     return run.parameters if run.transformer is LinearTransformer else run.A
 
 
 class Evaluations:
     """Evaluations of a run that are not in its history yet.
 
-    Of A only sums over its columns are kept. The rows are computed when somebody wants to see them,
-    all at once: one by one they would take longer than small steps.
+    Of A only sums over its columns are kept. The rows are computed all at once, when they are
+    needed: one by one they would take longer than small steps.
     """
 
     def __init__(self, task: Task) -> None:
@@ -55,8 +55,8 @@ class Evaluations:
         self._points.append((looks.V, looks.moments, looks.on_support))
 
     def noted(self, run: Run, batch_loss: float, every: int) -> bool:
-        """Evaluate a run if it is time, every so many steps and at the end of each stage; return
-        whether it is.
+        """Evaluate a run if that is due, every so many steps and at the end of each stage; return
+        whether it was.
         """
         due = run.step % every == 0 or run.finished or run.stage_step == 0
         if due:
@@ -64,8 +64,8 @@ class Evaluations:
         return due
 
     def written(self, run: Run) -> Run:
-        """Return the run with all evaluations in its history, and if it has finished with arrays
-        that lie here.
+        """Return the run with all evaluations in its history and, if it has finished, with NumPy
+        arrays.
         """
         if run.finished:
             run = replace(run, parameters=np.asarray(run.parameters))

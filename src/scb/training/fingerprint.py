@@ -23,7 +23,7 @@ def made_by(
 
 
 def fingerprints(**parts: Any) -> dict[str, str]:
-    """A digest of each part by its name: equal in any process for what is equal."""
+    """A digest of each part by its name; equal parts have equal digests in any process."""
     digests = {}
     for name, part in parts.items():
         digest = sha256()

@@ -58,10 +58,10 @@ def train(
     recipe : Recipe
         The initial point and the stages of training, for instance ``scb.recipes.tuned(task)``.
     seed : int, default 0
-        The seed of the run. The random numbers of step i depend on the seed and on i only.
+        The seed of the run. The random numbers of step i depend only on the seed and on i.
     device : {"cpu", "cuda"}, default "cpu"
         Where to compute. "cuda" is an NVIDIA GPU, used through CuPy. It draws the same samples as
-        the CPU, but rounds differently, so that results are not equal bit for bit.
+        the CPU, but rounds differently, so results are not equal bit for bit.
     source : callable, optional
         The source of the gradients. The default draws fresh samples of the task with the compiled
         engine. ``scb.training.sources`` has others: exact expectations, exact expectations with
@@ -76,9 +76,9 @@ def train(
         Functions that are called with the run at every evaluation, for instance a ``ProgressBar``.
     checkpoint : str or path, optional
         A directory in which the run is saved, at the first evaluation after ``checkpoint_every``
-        steps and at the end. By default it is not saved. While it is written to, no other process
-        can train there, and a run that is there is kept unless ``resume`` or ``overwrite`` is
-        given.
+        steps and at the end. By default it is not saved. While the directory is in use, no other
+        process can train there. A run that is already there is kept unless ``resume`` or
+        ``overwrite`` is given.
     checkpoint_every : int, default 100
         The number of steps between two checkpoints.
     resume : bool, default False
@@ -88,11 +88,12 @@ def train(
     judge : bool, optional
         Whether to test the result on held-out samples at the end. ``run.verdict`` then says
         "learned" or what is wrong. The default is to do so if A has at most 10,000,000 entries,
-        because it takes a few copies of A. Recipes that include such a test are always judged. The
-        held-out samples are further ones of the source, or of the task if the source is a data set.
+        because the test needs memory for a few copies of A. Recipes that include such a test are
+        always judged. The held-out samples are further ones of the source, or of the task if the
+        source is a data set.
     judge_samples : int, optional
-        The number of held-out samples. The default is what it takes to tell distances from 0.05; if
-        the verdict is "undecided", more samples can decide it.
+        The number of held-out samples. The default is the number needed to tell distances from
+        0.05; if the verdict is "undecided", more samples can decide it.
     overwrite : bool, default False
         Whether to replace a run, or a file of the same name, that is in ``checkpoint``.
     lock : bool, default True
@@ -212,7 +213,7 @@ def first(
 def choose_engine(
     task: Task, recipe: Recipe, device: Device, source: GradientSource | None
 ) -> Engine:
-    """The fastest engine for these. Raises an InputError if the device cannot be used."""
+    """The fastest engine for these arguments. Raises an InputError if the device cannot be used."""
     if source is None and recipe.transformer is LinearTransformer:
         if device == "cpu":
             return Fused(task)
@@ -308,8 +309,8 @@ def judged(
     judge: bool | None,
     judge_samples: int | None,
 ) -> Run:
-    """The run, with its verdict if it has finished, by further samples of its source; of the task,
-    if that is a data set.
+    """The run, with its verdict if it has finished, by further samples of its source, or of the
+    task if the source is a data set.
     """
     if not run.finished:
         return run

@@ -34,7 +34,7 @@ def train_many(
     """Train on several tasks, or with several recipes or seeds, side by side.
 
     Each run is the one that ``scb.train`` returns for its task, recipe and seed, to the last bit.
-    On a GPU, runs with equal batch sizes take their steps together, which pays where steps are
+    On a GPU, runs with equal batch sizes take their steps together, which pays when steps are
     small. On the processor, each thread has a run of its own.
 
     Parameters
@@ -44,7 +44,7 @@ def train_many(
     recipes : Recipe or list of Recipe
         The recipe of each run.
     seeds : int or list of int, default 0
-        The seed of each run. A single task, recipe or seed stands for all runs.
+        The seed of each run. A single task, recipe or seed is used for all runs.
     device : {"cpu", "cuda"}, default "cpu"
         Where to compute.
     every : int, default 10

@@ -63,14 +63,14 @@ class ProgressBar:
     def text(self, run: Run, now: float) -> str:
         """Format the text beside the bar.
 
-        It has the stage, the step, the signals, and the time left or, at the end, taken.
+        It has the stage, the step, the signals, and the time left or, at the end, the time taken.
 
         Parameters
         ----------
         run : Run
             The current state of the run.
         now : float
-            The current time in seconds, as of ``time.monotonic``.
+            The current time in seconds, as ``time.monotonic`` gives it.
 
         Returns
         -------

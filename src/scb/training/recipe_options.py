@@ -1,4 +1,4 @@
-"""The options of a recipe: the arguments of its function, so that a new recipe or argument needs no
+"""The options of a recipe: the arguments of its function, so a new recipe or argument needs no
 second list.
 """
 
@@ -51,7 +51,7 @@ def recipe_hints(recipe: str) -> dict[str, Any]:
 
 
 def all_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a recipe with those that were not given, as its types have them."""
+    """The options of a recipe, including those that were not given, converted to its types."""
     functions = (
         [RECIPES[recipe], pretrained_value]
         if "V_hat" in arguments(RECIPES[recipe])
@@ -69,7 +69,7 @@ def all_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def recipe_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a recipe, checked and as its types have them; ValueError for a name or value
+    """The options of a recipe, checked and converted to its types; ValueError for a name or value
     that it does not take.
     """
     one_of("recipe", recipe, RECIPES)

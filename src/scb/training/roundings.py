@@ -4,7 +4,7 @@ Both are given V, A and μ, which the learner knows, and never the task. A round
 ``on_collapsed`` can also be applied to the collapsed state of the simulation.
 
 About the sign: (V, A) and its mirror image (2μ1ᵀ − V, 2·11ᵀ/T − A) have the same product of V − μ1ᵀ
-and A − 11ᵀ/T, so that they compute the same function up to O(1/√T), with a loss that differs by
+and A − 11ᵀ/T, so they compute the same function up to O(1/√T), with a loss that differs by
 O(1/T). The drift that should decide between them is 1/(T·K_Q), far below the noise of a small
 batch. But Q is sparse and nonnegative, so A − 11ᵀ/T = α_A(Q − 11ᵀ/T) + noise has few large entries,
 all with the sign of α_A.
@@ -197,7 +197,7 @@ class SignalAbove:
 
 @dataclass(frozen=True)
 class RotateHeads:
-    """Turn heads into those in which every position belongs to one head.
+    """Rotate heads so that every position belongs to one head.
 
     Attributes
     ----------
@@ -225,7 +225,7 @@ class RotateHeads:
 
 @dataclass(frozen=True)
 class SingularValuesAbove:
-    """End a stage once what stands out of the noise has singular values of these sizes, or more."""
+    """End a stage once the singular values of what stands out from the noise reach these sizes."""
 
     levels: tuple[float, ...]
 
@@ -288,7 +288,7 @@ def noise_of(A: Array) -> tuple[Array, Array]:
     """Return the median of each column of A, and the standard deviation of its noise, (N,) each;
     with several heads, (H, 1, N).
 
-    Most entries of a column are pure noise, so that 1.4826 times their median absolute deviation
+    Most entries of a column are pure noise, so 1.4826 times their median absolute deviation
     estimates its standard deviation.
     """
     centre = column_medians(A)
@@ -306,7 +306,7 @@ def noise_threshold(A: Array, false_positions: float = 0.01) -> Array:
 
 def standing_out(A: Array, mu: Array) -> float:
     """Estimate α_A without knowing the truth: the μ-weighted mean, over columns, of the mass that
-    stands out of the noise. An A on a GPU is asked for that mass.
+    stands out from the noise. An A on a GPU is asked for that mass.
     """
     # Import lazily: Numba is slow to load.
     from scb.kernels.step.lazy_columns import mass_beyond

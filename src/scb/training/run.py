@@ -36,8 +36,8 @@ class Run:
         The value matrix.
     parameters : (T, N) array, or (H, T, N) with several heads
         The parameters of the attention: the attention A itself, or its logits for a softmax
-        transformer. In a callback of a run on a GPU they lie there, and ``numpy.asarray`` copies
-        them.
+        transformer. In a callback of a run on a GPU they are on the GPU, and ``numpy.asarray``
+        copies them.
     recipe : str
         The name of the recipe.
     transformer : type
@@ -204,8 +204,8 @@ class Run:
     def save(self, directory: str | Path, *, overwrite: bool = False) -> None:
         """Save the run as ``run.safetensors`` in a directory.
 
-        An existing file is replaced atomically: if the process is killed, the old file or the new
-        one is there, whole.
+        An existing file is replaced atomically: if the process is killed, either the old file or
+        the new one is there, whole.
 
         Parameters
         ----------

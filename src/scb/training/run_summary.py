@@ -167,7 +167,7 @@ def curves(history: Mapping[str, Array], title: str) -> "Figure":
     history : dict of (rows,) arrays
         The columns of ``Run.history``.
     title : str
-        What stands above.
+        The title of the figure.
 
     Returns
     -------

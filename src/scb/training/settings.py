@@ -1,7 +1,7 @@
 """The settings of a training run: its task, recipe, options and seed, from TOML, JSON or the
 command line.
 
-The options of a recipe are the arguments of its function, so that a new recipe or argument needs no
+The options of a recipe are the arguments of its function, so a new recipe or argument needs no
 second list.
 """
 
@@ -37,7 +37,7 @@ SOURCES = Registry(
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file; an InputError if it is none."""
+    """The tables of a TOML file; an InputError if it is not one."""
     try:
         return tomllib.loads(read_regular(path).decode())
     except (ValueError, RecursionError) as error:
@@ -199,7 +199,7 @@ class TrainingSettings:
         Returns
         -------
         dict of tuple
-            The two values of each field or option that differs, here and there.
+            The two values of each field or option that differs, here and in the other settings.
         """
         here, there = (settings._flat() for settings in (self, other))
         names = dict.fromkeys((*here, *there))
@@ -226,7 +226,7 @@ class TrainingSettings:
         directory : str or Path
             The directory of the run.
         run : str, optional
-            The identity of the run, so that the file is not taken for that of another one.
+            The identity of the run, so that the file is not taken for that of another run.
         """
         make_directory(Path(directory))
         write_json(Path(directory) / FILE, asdict(self) | {_RUN: run})
@@ -259,7 +259,7 @@ def _read_kept(path: Path) -> tuple[dict[str, Any], str]:
 def load_run(directory: Path) -> tuple[Run, TrainingSettings]:
     """Load a run and its settings from a directory that ``scb train`` wrote.
 
-    An InputError if the files there are not of one run.
+    Raise an InputError if the files there are not those of one run.
 
     Parameters
     ----------

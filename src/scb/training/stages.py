@@ -157,7 +157,7 @@ class Stage:
 
     @property
     def update(self) -> Rule:
-        """The update rule as a function or ``StatefulRule``, also if ``rule`` is a name."""
+        """The update rule as a function or ``StatefulRule``, even if ``rule`` is a name."""
         return RULES[self.rule] if isinstance(self.rule, str) else self.rule
 
     def levels(self, K_V: float, mu: Array) -> Array:
@@ -206,7 +206,7 @@ class Stage:
         return float(self.lam), 0.0, np.ones(len(mu))
 
     def ahead(self, step: int) -> int:
-        """Return how many steps may follow before ``over`` is asked or a setting changes.
+        """Return how many steps may follow before ``over`` is called or a setting changes.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
 """Whether a run has learned its task, in words: judged by held-out samples, or by the true P and Q.
 
-At (P, Q) the expected preconditioned gradients vanish, and elsewhere they say how far it is: with S
-= ‖A‖_μ² and K_V = ‖V − μ1ᵀ‖_μ²
+At (P, Q) the expected preconditioned gradients vanish, and elsewhere they say how far away it is:
+with S = ‖A‖_μ² and K_V = ‖V − μ1ᵀ‖_μ²
 
     E∇̂_V l = S(V − μ1ᵀ) − ⟨Q, A⟩_μ (P − μ1ᵀ)        E∇̂_A l = K_V(A − 11ᵀ/T) − K_VP(Q − 11ᵀ/T),
 
@@ -9,7 +9,7 @@ so E∇̂_V l / S is V − P if A = Q, and A − E∇̂_A l / K_V is Q if V = P.
 estimates g and g' of a gradient cancels on average in ⟨g, g'⟩_μ, which therefore measures squared
 distances well below the noise of either.
 
-Beside its samples, the judge knows what Algorithm 1 knows: μ, K_P, and how many positions matter.
+Besides its samples, the judge knows what Algorithm 1 knows: μ, K_P, and how many positions matter.
 """
 
 from collections.abc import Mapping
@@ -60,7 +60,8 @@ class Findings(NamedTuple):
     Attributes
     ----------
     share : the ratio K_V / K_P, which is α_V² up to noise
-    signal : α_A, or its estimate from the entries of A that stand out of the noise, 0 if none does
+    signal : α_A, or its estimate from the entries of A that stand out from the noise, 0 if none
+    does
     dist_V, dist_A, dist_A_star : the distances ‖V − P‖_μ and ‖A − Q‖_μ, and the latter for A
     thresholded and normalised
     """
@@ -115,7 +116,7 @@ def by_truth(last: Mapping[str, float], tolerance: float = TOLERANCE) -> str:
     last : dict of float
         The last row of a history; that of a simulation has no normalised A.
     tolerance : float
-        The largest distance of what is learned.
+        The largest distance that counts as learned.
 
     Returns
     -------

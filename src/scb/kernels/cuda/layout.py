@@ -89,7 +89,7 @@ def batches(N: int, T: int) -> int:
 
 
 def token_bytes(N: int) -> int:
-    """Of a token that is kept between the passes."""
+    """The number of bytes of a token that is kept between the passes."""
     return 1 if N <= 256 else 2
 
 

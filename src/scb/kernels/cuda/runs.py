@@ -82,7 +82,7 @@ class DeviceRuns:
             self.A[run, k, : self.T] = xp.asarray(column)
 
     def keep_above(self, thresholds: Sequence[float]) -> None:
-        """Set from which on ``moments`` keeps the entries of each run."""
+        """Set the value from which on ``moments`` keeps the entries of each run."""
         self._thresholds[...] = self._device.xp.asarray(np.asarray(thresholds, np.float64))
 
     def set_rates(self, run: int, hyper: Hyperparameters, *, plain: bool) -> None:
@@ -147,7 +147,7 @@ class DeviceRuns:
         )  # fmt: skip
 
     def mass_standing_out(self, columns: Any, quantile: float, tiny: float) -> Array:
-        """The mass of each column that stands out of its noise by so many standard deviations,
+        """The mass of each column that stands out from its noise by so many standard deviations,
         (R, N).
         """
         R, N = columns.shape[:2]

@@ -64,13 +64,13 @@ class DeviceSteps(DeviceRuns):
         frozen: bool = False,
         looks: range = range(0),
     ) -> tuple[NDArray[np.int64], Array, tuple[Array, Array, Array]]:
-        """Steps of these runs with the keys (steps, R); ``frozen`` ones leave A as it is. The
+        """Take steps of these runs with the keys (steps, R); ``frozen`` ones leave A as it is. The
         step sizes are those of ``set_rates``.
 
         Returns the number of steps that each run has done, which is smaller than the number of keys
-        if V or A reaches the limit (what stands there then is beyond it), the mean loss of each
-        step, (steps, R), and what was seen after as many steps as ``looks`` says: V (E, R, N, N),
-        and the sums of ``moments``.
+        if V or A reaches the limit (the values are then beyond it), the mean loss of each step,
+        (steps, R), and what was seen after as many steps as ``looks`` says: V (E, R, N, N), and the
+        sums of ``moments``.
         """
         steps, R = keys.shape
         active = self._active_positions(runs) if frozen else None

@@ -50,8 +50,8 @@ class TaskSampler(NamedTuple):
 
 
 class MiniBatch(NamedTuple):
-    """All that is random in a mini-batch but its tokens, and its division: where shares, tiles and
-    segments begin, and the end.
+    """All that is random in a mini-batch except its tokens, and its division: where shares, tiles
+    and segments begin, and the end.
 
     ``kernels.step`` has a drawing. A tile holds whole segments, or a piece of a segment longer than
     ``TILE``.
@@ -93,7 +93,7 @@ def share_count(batch_size, T):
 
 @compiled
 def draw_mini_batch(key, mu, batch_size, T, in_place):
-    """Everything random about a mini-batch but its tokens, from the stream ``key``. Twin:
+    """Everything random about a mini-batch except its tokens, from the stream ``key``. Twin:
     ``draw_mini_batch``.
 
     ``mu`` is cumulative. ``in_place`` says whether segments may do without an accumulator.

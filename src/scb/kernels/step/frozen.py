@@ -13,7 +13,7 @@ class Frozen(NamedTuple):
     """The columns of a frozen A, each a few *active* positions and one common value everywhere
     else.
 
-    Steps on V alone only draw tokens that matter, so that they do not depend on T. Tokens at active
+    Steps on V alone only draw tokens that matter, so they do not depend on T. Tokens at active
     positions are drawn one by one. Of the others only the numbers of each token are needed, which
     are multinomial; and if the source of the label is one of them, that token is drawn by itself
     and the numbers of the rest. The distribution of (Xa, label) is exactly that of whole contexts.

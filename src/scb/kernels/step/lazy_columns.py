@@ -1,7 +1,7 @@
 """The columns of A: their sums and moments, and proximal steps of those that a mini-batch does not
 touch.
 
-A step shrinks and projects every column of A, also those without a sample in its mini-batch. For
+A step shrinks and projects every column of A, even those without a sample in its mini-batch. For
 these the step is deferred until the column is touched or read. Then all skipped steps are applied
 together, without a pass over T for each.
 """
@@ -18,8 +18,8 @@ SURVIVORS = 256
 
 
 class Columns(NamedTuple):
-    """The columns of A, each as it stands after the steps that it has been through; column k is
-    raw[:, k] + offset[k].
+    """The columns of A, each as it is after the steps that it has been through; column k is raw[:,
+    k] + offset[k].
     """
 
     raw: np.ndarray  # (T, N)
@@ -128,8 +128,8 @@ def prox_steps(raw, offset, lams):
 
 @compiled
 def prox_steps_on_survivors(raw, offset, lams, survivors):
-    """Apply the steps of ``prox_steps`` to a column that is ``offset`` but at its ``survivors``: no
-    pass over T. The new offset.
+    """Apply the steps of ``prox_steps`` to a column that is ``offset`` except at its ``survivors``,
+    without a pass over T. Return the new offset.
     """
     common = offset
     others = raw.size - survivors.size

@@ -34,8 +34,8 @@ class Hyperparameters(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What the shares of a step write to, each to its own place, which the first axis numbers, but
-    in the last two.
+    """What the shares of a step write to: each to its own place, which the first axis numbers,
+    except in the last two.
 
     The place of share i is 2i. Were places next to each other, the end of one and the beginning of
     the next would lie in one line of the cache, for which two threads would have to wait in turn.

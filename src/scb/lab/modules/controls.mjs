@@ -30,7 +30,7 @@ const RUN = [
     only: ["paper", "sgd", "softmax"],
   },
   { name: "eta", label: "η of stages", triple: true, only: ["paper", "sgd"] },
-  { name: "steps", label: "steps of stages", triple: true, whole: true, only: ["paper", "sgd", "softmax"] },
+  { name: "steps", label: "steps per stage", triple: true, whole: true, only: ["paper", "sgd", "softmax"] },
   { name: "accuracy", label: "accuracy", low: 0.005, high: 0.1, log: true, only: ["tuned"] },
   {
     name: "projector",
@@ -143,7 +143,7 @@ function transferFields(state, transfer) {
     onclick: transfer,
     "data-help": "transfer",
   };
-  return group("Transfer", row(element("button", attributes, "Keep V, draw a new Q, go on")));
+  return group("Transfer", row(element("button", attributes, "Keep V, draw a new Q and go on")));
 }
 
 function dataFields(page, { use, drop, kalevala }, open) {
@@ -153,7 +153,7 @@ function dataFields(page, { use, drop, kalevala }, open) {
     "aria-label": "Your text or column",
   });
   const units = {
-    guess: "guess what symbols are",
+    guess: "guess what the symbols are",
     characters: "one symbol per character",
     words: "one symbol per word",
     lines: "one symbol per line",

@@ -135,7 +135,7 @@ export const singular = {
       history.step.findLastIndex((s) => s <= step),
     );
     const [first, second] = view.task.singular.map(short);
-    return `At step ${history.step[row]}: σ₁ = ${short(history.sigma_1[row])} of ${first}, σ₂ = ${short(history.sigma_2[row])} of ${second}; the less clear head has overlap ${short(history.overlap[row])} with a true one.`;
+    return `At step ${history.step[row]}: σ₁ = ${short(history.sigma_1[row])} of ${first}, σ₂ = ${short(history.sigma_2[row])} of ${second}; the less clear head has an overlap of ${short(history.overlap[row])} with a true one.`;
   },
   stops(canvas, view) {
     const box = boxOf(canvas);

@@ -11,8 +11,8 @@ export const SCENES = [
     panels: ["sample", "attention", "matrices"],
     fields: ["task.seed"],
     text: [
-      "Follow one sample through the model, a step at a time. A sample is twelve random tokens and a last one. The last token chooses a position, and the token found there sets the odds of the next one through the table P. The model is told neither the positions nor P.",
-      "The model is one layer of linear attention: A says where to look, V what to make of it. Neither can learn alone: while V knows nothing, no position looks better than another; while A looks everywhere, V sees only averages. Run it and watch the stems grow to the rings, and V become P.",
+      "Follow one sample through the model, a step at a time. A sample is twelve random tokens followed by one last token. The last token chooses a position, and the token found there sets the odds of the next one through the table P. The model is told neither the positions nor P.",
+      "The model is one layer of linear attention: A says where to look, V what to make of it. Neither can learn alone: while V knows nothing, no position looks better than any other; while A looks everywhere, V sees only averages. Run it and watch the stems grow towards the rings and V become P.",
     ],
   },
   {
@@ -36,19 +36,19 @@ export const SCENES = [
     fields: ["run.resolveSign", "run.seed"],
     text: [
       "This is the paper's algorithm exactly as printed, at T = 2,000. Both signals turn negative, and the run ends at the mirror image of the true answer: the stems hang down instead of reaching up. The predictions of the mirror image differ by about 1/√T, and its loss by about 1/T, so the loss can hardly tell. Noise decides which of the two a run finds: the push that should decide is far weaker than the noise of 64 samples.",
-      "But true attention is sparse and never negative, so a few of its entries are large and positive; in the mirror image they are large and negative. You can tell which one you have without knowing the answer. Press “Flip it”; or tick “resolve the sign”, and the run does it by itself.",
+      "But true attention is sparse and never negative, so a few of its entries are large and positive; in the mirror image they are large and negative. You can tell which one you have without knowing the answer. Press “Flip it”, or tick “resolve the sign” and the run will do it by itself.",
     ],
   },
   {
     id: "noise",
     title: "Noise piles up",
-    lead: "Plain SGD collects noise at every position. A small ℓ1 step wipes it off.",
+    lead: "Plain SGD collects noise at every position. A small ℓ1 step wipes it out.",
     hash: "task.T=2000&run=recipe:sgd;steps:400/1200/0;seed:4&run=steps:400/1200/0;lam:0.0001;seed:4&speed=150",
     panels: ["attention", "delta_A"],
     fields: ["run.lam"],
     text: [
       "Two runs on the same samples. Each step adds a little noise to each of the 2,000 positions. SGD (blue) keeps all of it: the noise piles up into the grey band across every position, and ‖Δ_A‖ climbs to more than twice that of the orange run.",
-      "The orange run is the paper's method. Its ℓ1 step subtracts λ from every entry and sets to zero what is smaller. That wipes the band off, and takes next to nothing from the few entries that are large. Choose a run by its colour to see its attention.",
+      "The orange run is the paper's method. Its ℓ1 step shrinks every entry by λ and sets those smaller than λ to zero. That wipes out the band and takes next to nothing from the few entries that are large. Choose a run by its colour to see its attention.",
     ],
   },
   {
@@ -59,8 +59,8 @@ export const SCENES = [
     panels: ["attention", "dist_A"],
     fields: ["run.lam"],
     text: [
-      "Three runs that differ in λ alone. Blue (λ = 10⁻⁶) is too weak to matter: the noise grows as in SGD. Orange (λ = 10⁻⁴) sits above the noise and below the signal: the attention closes in on the truth. Green (λ = 3·10⁻³) takes more than a true position gains per step: the attention falls back to uniform within a few dozen steps of Stage 2, and nothing more is learned.",
-      "Drag the slider for λ and see where the window ends. It can be found without knowing the answer: most positions carry nothing but noise, so the noise can be measured. The recipe “tuned” does that.",
+      "Three runs that differ only in λ. Blue (λ = 10⁻⁶) is too weak to matter: the noise grows as in SGD. Orange (λ = 10⁻⁴) sits above the noise and below the signal: the attention closes in on the truth. Green (λ = 3·10⁻³) takes more than a true position gains per step: the attention falls back to uniform within a few dozen steps of Stage 2, and nothing more is learned.",
+      "Drag the slider for λ and see where the window ends. It can be found without knowing the answer: most positions carry nothing but noise, so the noise can be measured. The recipe “tuned” does this.",
     ],
   },
   {
@@ -72,7 +72,7 @@ export const SCENES = [
     fields: ["run.projector"],
     text: [
       "After each step V has to be put back where Vμ = μ holds. Blue uses the paper's projector, I − μμᵀ/‖μ‖². Near the start it lets through a part of each sample's gradient that carries no information, and that noise does not shrink as T grows. Orange uses the μ-projector, H ↦ H − (Hμ)1ᵀ, which removes it.",
-      "Look at ‖Δ_V‖ in Stage 1: it is several times smaller in the orange run. With so little noise the weak drift can do its work. Orange goes to the true answer; blue, on the same samples, to the mirror image.",
+      "Look at ‖Δ_V‖ in Stage 1: it is several times smaller in the orange run. With so little noise, the weak drift can do its work. Orange goes to the true answer; blue, on the same samples, goes to the mirror image.",
     ],
   },
   {
@@ -83,7 +83,7 @@ export const SCENES = [
     panels: ["attention", "matrices", "dist_A:full"],
     fields: [],
     text: [
-      "Train once. At step 700 keep V, draw new positions, and begin again with uniform attention. Now V knows something, so there is no plateau: a single step on A is enough for the true positions to stand out of the noise. Watch the rings jump and the stems follow.",
+      "Train once. At step 700, keep V, draw new positions and begin again with uniform attention. Now V knows something, so there is no plateau: a single step on A is enough for the true positions to stand out from the noise. Watch the rings jump and the stems follow.",
       "This is the paper's second theorem: where the two tasks share P, the long first stage is not needed, and the number of samples does not grow with T.",
     ],
   },
@@ -95,8 +95,8 @@ export const SCENES = [
     panels: ["heads", "singular"],
     fields: ["run.lam", "turn"],
     text: [
-      "This task has two tables P. Each ringed position belongs to one of them: blue or orange. Training factors a matrix of rank two, and finds its singular values one after the other: both heads first learn a mixture of the two patterns (σ₁), and only later what tells them apart (σ₂). At step 1,400 the function is learned, yet each head still attends to blue and orange alike. Gradient descent learns the function, not the heads.",
-      "From then on a small ℓ1 step prefers attention with few entries. It turns the heads until each has one colour. Drag λ: with a tiny one the heads stay mixed, with a large one the weights themselves shrink. Or pause before step 1,400 and press “Turn the heads”, which reads the answer off at once: pairs of weights lie on two lines through 0, and the lines become the heads.",
+      "This task has two tables P. Each ringed position belongs to one of them: blue or orange. Training factors a matrix of rank two and finds its singular values one after the other: both heads first learn a mixture of the two patterns (σ₁), and only later what tells them apart (σ₂). At step 1,400 the function is learned, yet each head still attends to blue and orange alike. Gradient descent learns the function, not the heads.",
+      "From then on a small ℓ1 step prefers attention with few entries. It turns the heads until each has one colour. Drag λ: if it is tiny, the heads stay mixed; if it is large, the weights themselves shrink. Or pause before step 1,400 and press “Turn the heads”, which reads the answer off at once: pairs of weights lie on two lines through 0, and the lines become the heads.",
     ],
   },
   {
@@ -108,7 +108,7 @@ export const SCENES = [
     fields: ["task.T"],
     text: [
       "Two models, the same task, 256 samples per step. Linear attention (blue) learns the weights themselves, which may have any sign. Softmax attention (orange) learns scores and turns them into weights that are positive and sum to 1. Both wait, both take off, and both find the true positions. Softmax has no mirror image: its weights cannot turn negative.",
-      "Softmax does not come as close to Q: a little weight stays on wrong positions. V makes up for it, and the losses end up almost equal, so here a distance to Q alone would mislead.",
+      "Softmax does not come as close to Q: a little weight stays on wrong positions. V makes up for it, and the losses end up almost equal, so here the distance to Q alone would mislead.",
     ],
   },
   {
@@ -119,8 +119,8 @@ export const SCENES = [
     panels: ["plane", "attention"],
     fields: ["run.batchSize", "task.T", "run.recipe"],
     text: [
-      "This P is an ordinary random matrix with hardly any contrast (K_P = 0.07 instead of 0.5). The signals wander about zero, and the error in the attention drowns them: there is noise at every position. Neither more steps nor the ℓ1 step can help, because nothing stands out that they could keep.",
-      "Three things help: larger batches (the noise falls with √B), a sharper P, a shorter T. Try B = 512, or the recipe “tuned”, which takes as many samples as the noise requires.",
+      "This P is an ordinary random matrix with hardly any contrast (K_P = 0.07 instead of 0.5). The signals wander about zero, and the error in the attention drowns them: there is noise at every position. Neither more steps nor the ℓ1 step can help, because nothing stands out for them to keep.",
+      "Three things help: larger batches (the noise falls with √B), a sharper P and a shorter T. Try B = 512, or the recipe “tuned”, which takes as many samples as the noise requires.",
     ],
   },
   {
@@ -131,8 +131,8 @@ export const SCENES = [
     panels: ["attention", "matrices", "lags:full"],
     fields: ["own"],
     text: [
-      "This is the Kalevala, the Finnish epic, as 20,000 syllables of two kinds: “first” where a word begins, “inner” elsewhere. The model sees neither letters nor line breaks. It looks at the 18 syllables before the current one and learns to predict the next. After “inner”, lag 8 lights up, and lag 16: the Kalevala has eight syllables per line, and every line begins with a new word.",
-      "Now yours: paste a text, or a column with one symbol per line. Nothing leaves your machine.",
+      "This is the Kalevala, the Finnish epic, as 20,000 syllables of two kinds: “first” where a word begins, “inner” elsewhere. The model sees neither letters nor line breaks. It looks at the 18 syllables before the current one and learns to predict the next. After “inner”, lags 8 and 16 light up: the Kalevala has eight syllables per line, and every line begins with a new word.",
+      "Now try your own: paste a text, or a column with one symbol per line. Nothing leaves your machine.",
     ],
   },
 ];

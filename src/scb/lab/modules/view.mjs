@@ -209,7 +209,7 @@ export function outcome(run, task) {
     return `${why}; ${latest(run, "overlap") > 0.95 ? "each head has one pattern." : "the heads share the patterns."}`;
   if (latest(run, "alpha_A") < -0.5) return `${why}; this is the mirror image.`;
   const [A, V] = [latest(run, "dist_A"), latest(run, "dist_V")];
-  return `${why}; A is ${short(Number(A.toPrecision(2)))} away from Q, V ${short(Number(V.toPrecision(2)))} from P.`;
+  return `${why}; A is ${short(Number(A.toPrecision(2)))} away from Q, and V is ${short(Number(V.toPrecision(2)))} away from P.`;
 }
 
 export function download(name, blob) {

@@ -1,5 +1,5 @@
 """Predictions that learn from the sequence that they predict: from its recent symbols, from what
-came after the current symbol lately, and from the last time that the recent symbols came before.
+came after the current symbol lately, and from the last time that the same recent symbols occurred.
 
 Each gives (n + 1, N) distributions for a sequence of n codes: row t is that of symbol t, from the
 symbols before it. A negative code is a gap.
@@ -67,7 +67,7 @@ class LongestMatch:
     """What came after the recent symbols the last time that they came, in this sequence or else in
     the data of the fit, as sure as matches of this length were right.
 
-    Without a match all symbols are equally likely.
+    Without a match, all symbols are equally likely.
     """
 
     N: int

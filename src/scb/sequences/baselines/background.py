@@ -45,7 +45,7 @@ class WindowBackground(Protocol):
 
     @property
     def option(self) -> Any:
-        """The value of the estimator's option ``background`` that asks for it."""
+        """The value of the estimator's option ``background`` that selects it."""
         ...
 
     def cross_fitted(self, data: Data) -> Data:

@@ -57,10 +57,10 @@ class Histories(NamedTuple):
 def histories_in(
     sequences: Sequence[Ints], N: int, depth: int, skipped: int | Sequence[int] = 0
 ) -> Histories:
-    """Every symbol of sequences of codes that has one right before it, with its history.
+    """Every symbol of sequences of codes that directly follows another, with its history.
 
-    The first ``skipped`` symbols of each sequence are not labels, which may be as many in all
-    sequences or a number for each.
+    The first ``skipped`` symbols of each sequence are not labels; ``skipped`` is one number for all
+    sequences or one for each.
     """
     nothing = np.zeros(0, np.int64)
     firsts = np.maximum(of_each(sequences, skipped), 1)

@@ -2,7 +2,7 @@
 
 Fitted to the very symbols that it predicts, an n-gram looks better than it is, and a mixture of it
 with anything else would trust it too much. Cross-fitted, its likelihoods are those of symbols that
-are new to it, so that they also tell which order is best.
+are new to it, so they also tell which order is best.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -13,7 +13,7 @@ of h:
 - Witten and Bell (1991): share = count/(total + d), escape = d/(total + d), where d is the number
   of distinct labels that came after h.
 
-After the empty history all N symbols are equally likely, so that none is impossible.
+After the empty history all N symbols are equally likely, so none is impossible.
 """
 
 from collections.abc import Callable, Sequence

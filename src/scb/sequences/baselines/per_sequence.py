@@ -1,7 +1,7 @@
-"""Frequencies of its own for each sequence, learned as the sequence goes on.
+"""Separate frequencies for each sequence, learned as the sequence goes on.
 
-Sequences may differ in which symbols they use: one patient takes one drug, another patient another
-one. Then the symbols so far say what comes next, at whatever lag, although nothing remembers them.
+Sequences may differ in which symbols they use: one patient takes one drug, another patient another.
+Then the symbols so far say what comes next, at whatever lag, although there is no memory of them.
 With the counts c of the t symbols that a sequence has had so far, the next one has the distribution
 
     (concentration · prior + c) / (concentration + t),
@@ -130,8 +130,8 @@ def _counts_before(place: Ints, offset: Ints, block: Block) -> Ints:
 
 
 def _sequence_numbers(block: Block, shape: Shape) -> Ints:
-    """The sequence that each token of a block belongs to. Sequences stand apart by as many missing
-    tokens as a window has, so a gap of that length begins another one.
+    """The sequence that each token of a block belongs to. Sequences are separated by as many
+    missing tokens as a window has, so a gap of that length begins another one.
     """
     there = np.flatnonzero(block.tokens < shape.N)
     begins = np.zeros(block.tokens.size, np.int64)
@@ -149,7 +149,7 @@ def _with_frequencies(
     for at, block in partition.chunks():
         sequence = _sequence_numbers(block, shape)
         mine = counts[at]
-        # The label may be unknown: what counts is all that stands before it
+        # The label may be unknown: what counts is all that comes before it
         place = block.starts + shape.T
         number = sequence[place - 1]
         for symbol in range(N):

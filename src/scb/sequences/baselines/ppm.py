@@ -1,17 +1,17 @@
 """Prediction by partial matching (Cleary and Witten 1984): the longest history that was seen
 predicts first, and may pass.
 
-A history gives each label seen after it a share, and what is left to an *escape* to the history
-without its oldest symbol. There, labels that the longer histories could have named are *excluded*.
-With the counts c of a history, t their sum after exclusion, and d the number of distinct labels
-seen after it:
+A history gives each label seen after it a share, and gives what is left to an *escape* to the
+history without its oldest symbol. There, labels that the longer histories could have named are
+*excluded*. With the counts c of a history, t their sum after exclusion, and d the number of
+distinct labels seen after it:
 
     method "C" (Moffat 1990):  p = c/(t + d),        escape d/(t + d)
     method "D" (Howard 1993):  p = (c − ½)/t,        escape d/(2t), where d too is after exclusion
 
 After the empty history all labels that are not excluded are equally likely. If all N labels were
-seen, none is left to escape to. With *update exclusion* a history counts a label only if a longer
-one had not seen it yet.
+seen, there is none left to escape to. With *update exclusion* a history counts a label only if a
+longer one had not seen it yet.
 """
 
 from collections.abc import Sequence

@@ -22,10 +22,10 @@ def baseline_scorers(
     train: Sequence[Ints], test: Sequence[Ints], N: int, skipped: int | Sequence[int] = 0
 ) -> dict[str, Scorer]:
     """By name, functions that fit a baseline to sequences of codes and return the log-likelihood of
-    each symbol of ``test`` that has one right before it, in nats, under its full name.
+    each symbol of ``test`` that directly follows another, in nats, under its full name.
 
-    The first ``skipped`` symbols of each test sequence are history only, as many in all or a number
-    for each.
+    The first ``skipped`` symbols of each test sequence are history only; ``skipped`` is one number
+    for all or one for each.
     """
     fits: dict[str, Callable[[], HistoryModel]] = {
         "unigram": lambda: NGram.fit(train, N, 1, "witten-bell"),

@@ -1,4 +1,4 @@
-"""Recipes: an initial point and a list of stages. Each file reads as the algorithm that it is."""
+"""Recipes: an initial point and a list of stages. Each file reads like its algorithm."""
 
 from scb.extensions import Registry
 from scb.training.recipes.algorithm1 import paper, tuned

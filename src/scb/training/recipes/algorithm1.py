@@ -113,16 +113,16 @@ def paper(
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness of these samples and of those for the spectral start.
     start : {"uniform", "spectral", "equal"}, default "uniform"
-        The initial point. "uniform" is the paper's; several heads have a small random V in each,
+        The initial point. "uniform" is the paper's; with several heads, each has a small random V,
         drawn with ``seed``. "spectral" replaces Stage 1 by a spectral estimate from samples, for
         one head; there is then no sign to resolve and no thresholding before Stage 2. With "equal",
         several heads start alike, and stay alike.
     start_samples : int, default 4000
         The number of samples for the spectral start. The number that suffices grows only as log T.
     heads : int, optional
-        The number of heads to train. The default is that of the task; more are spare. Where the
-        sign of one head is resolved, several are turned into the sparse gauge
-        (``scb.rotate_heads``).
+        The number of heads to train. The default is the task's number; any others are spare.
+        Several heads are rotated into the sparse gauge (``scb.rotate_heads``) where the sign of a
+        single head would be resolved, and again before Stage 3.
 
     Returns
     -------
@@ -206,9 +206,10 @@ def tuned(
       0.95, before the regulariser distorts the weights.
     - Stage 3: B such that the error ‖Δ_V‖_μ stays at ``accuracy``.
 
-    With several heads, K_P and K_Q are those of the first singular value, a stage ends when each
-    singular value has come as far, and heads are turned into the sparse gauge
-    (``scb.rotate_heads``) where the sign of one head is resolved, and before Stage 3.
+    With several heads, K_P and K_Q are those of the first singular value, and Stages 1 and 2 end
+    when every singular value has reached its threshold. Heads are rotated into the sparse gauge
+    (``scb.rotate_heads``) where the sign of a single head would be resolved, and again before Stage
+    3.
 
     Parameters
     ----------
@@ -231,10 +232,10 @@ def tuned(
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness of these samples, and of the start of several heads.
     heads : int, optional
-        The number of heads to train. The default is that of the task; more are spare.
+        The number of heads to train. The default is the task's number; any others are spare.
     start : {"random", "equal"}, default "random"
-        Where several heads start: at uniform attention and a small random V in each, drawn with
-        ``seed``; or all alike, where they stay.
+        Where several heads start: at uniform attention with a small random V in each, drawn with
+        ``seed``; or all alike, in which case they stay alike.
 
     Returns
     -------

@@ -57,7 +57,7 @@ def sgd(
         μ-projector, which has less noise.
     resolve_sign : bool, default True
         Whether to resolve the sign as ``paper`` does, so that the two can be compared; with several
-        heads, their gauge.
+        heads, whether to fix their gauge.
     rule : str or callable, optional
         An update rule, by name or as a function, to use in place of these; see ``Stage``.
     known : bool, default True
@@ -66,10 +66,10 @@ def sgd(
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness of these samples, and of the start of several heads.
     heads : int, optional
-        The number of heads to train. The default is that of the task; more are spare.
+        The number of heads to train. The default is the task's number; any others are spare.
     start : {"random", "equal"}, default "random"
-        Where several heads start: at uniform attention and a small random V in each, drawn with
-        ``seed``; or all alike, where they stay.
+        Where several heads start: at uniform attention with a small random V in each, drawn with
+        ``seed``; or all alike, in which case they stay alike.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def softmax(
     It starts from V = μ1ᵀ and uniform attention.
 
     Near uniform attention, a step on the logits W changes the attention as much as a step on A
-    itself whose size is divided by T². Moreover, each column is updated by one sample in N only.
+    itself whose size is divided by T². Moreover, each column is updated by only one sample in N.
     The step sizes are therefore N·η_V for V and N·T·η_W for W.
 
     Parameters

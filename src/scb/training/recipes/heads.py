@@ -1,5 +1,5 @@
-"""What recipes do differently where there are several heads: where they start, when their stages
-end, and how they round.
+"""How recipes differ with several heads: where they start, when their stages end, and how they
+round.
 """
 
 from typing import Literal
@@ -47,7 +47,7 @@ def sign_or_gauge(k: Knowledge, heads: int) -> Rounding:
 
 
 def reached(k: Knowledge, heads: int, level: float) -> Stop:
-    """Whether the signal has come to ``level``: α_A of one head, each singular value of several."""
+    """Whether the signal has reached ``level``: α_A of one head, each singular value of several."""
     if heads == 1:
         return SignalAbove(level)
     return SingularValuesAbove(tuple(level * value for value in k.singular_values))

@@ -36,8 +36,8 @@ class Knowledge:
         The number of samples from which they were estimated; 0 if they are exact.
     singular_values : tuple of float, default ()
         The singular values of the task, one for each head, if they are known. With several heads,
-        K_P and K_Q are those of the first: their product is σ_1², and their ratio that of ‖P −
-        μ1ᵀ‖_μ² and ‖Q‖_μ² over all heads.
+        K_P and K_Q are those of the first singular value: their product is σ_1², and their ratio
+        that of ‖P − μ1ᵀ‖_μ² and ‖Q‖_μ² over all heads.
 
     Examples
     --------
@@ -66,8 +66,7 @@ class Knowledge:
         task : Task
             The task to learn.
         known : bool, default True
-            Whether to take the true values. If not, they are estimated from samples and nothing
-            else.
+            Whether to take the true values. If not, they are estimated from samples alone.
         seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
             The source of randomness of the samples.
 

@@ -29,7 +29,7 @@ class Recipe:
         The stationary distribution that preconditioning uses.
     stages : tuple of Stage
         The stages, in order. Those with 0 steps are left out, with their ``enter`` and ``leave``;
-        one at least must be left.
+        at least one must remain.
     samples : int, default 0
         The number of samples used before the first step, to estimate quantities that are not known.
     transformer : type, default LinearTransformer

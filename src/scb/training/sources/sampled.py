@@ -91,7 +91,7 @@ class Fresh:
 class Dataset:
     """Draw each mini-batch from a data set, uniformly without replacement.
 
-    The mini-batch is all of it if the data set is not larger.
+    If the data set is not larger than a mini-batch, the mini-batch is all of it.
 
     Attributes
     ----------
