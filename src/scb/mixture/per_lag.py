@@ -237,7 +237,7 @@ def add_current(search: Selection) -> None:
 
 
 def remove_current(search: Selection) -> None:
-    """Take the current symbol out of states with other lags where the likelihood does not need it."""
+    """Take the current symbol out of states with other lags if the likelihood does not need it."""
     current = search.data.T - 1
     needed: set[Pair] = set()
     while True:

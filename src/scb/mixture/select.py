@@ -70,8 +70,7 @@ class Selection:
     data: Data
     policy: Policy
     support: Support  # list of K arrays, in the order of the slots 1, 2, …
-    # q is (K, 1 + slots)
-    mixture: Mixture
+    mixture: Mixture  # its q is (K, 1 + slots)
     # (K,), the number of the matrix that each state has; all the same but in ``cross_fit``
     folds: Ints
     # The rows that were asked for last

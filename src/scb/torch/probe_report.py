@@ -93,7 +93,7 @@ class Probe:
         ]
         if self.found:
             lines.append(
-                f"{self.unexplained:.1%} of that does not have the form of a sparse contextual bigram"
+                f"{self.unexplained:.1%} of that is not of the form of a sparse contextual bigram"
             )
             lines += [
                 f"after token {k}: " + _positions(t, self.A[t, k])
