@@ -20,7 +20,7 @@ export const HELP = {
   heads:
     "One column for each head, one strip for each last token. Bars: the weight that the head gives to each position. Rings: the true weights, in the colour of the pattern (the table P) that the position belongs to. A head that has learned one pattern has bars of one colour.",
   singular:
-    "What the two heads compute together is a matrix of rank two. Solid lines: its two singular values; dashed: those of the task. The larger a singular value, the sooner it is learned. Dotted: how close the less clear of the two heads is to a true one, from 0 to 1 (the upper dashed line).",
+    "Together, the two heads compute a matrix of rank two. Solid lines: its two singular values; dashed: those of the task. The larger a singular value, the sooner it is learned. Dotted: how close the less clear of the two heads is to a true head, from 0 to 1 (the upper dashed line).",
   N: "The number of distinct tokens.",
   T: "The number of positions, among which attention must find the few that matter.",
   sparsity: "How many positions each last token attends to; the paper's Q.",
