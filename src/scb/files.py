@@ -27,7 +27,7 @@ from scb.inputs import DamagedFileError, InputError, InputTypeError
 
 _MARK = b"scb-sha256:"
 SLOT = _MARK.decode() + "0" * 64
-"""Stands in a file for the digest of the file, in which this stands."""
+"""A placeholder for the digest of a file, which is computed with the placeholder in the file."""
 _SEAL = re.compile(_MARK + b"([0-9a-f]{64})")
 _PARTIAL = re.compile(r"\.(.+)\.[0-9a-f]{8}\.scb\.partial", re.DOTALL)
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL

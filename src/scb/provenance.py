@@ -13,7 +13,7 @@ from scb.inputs import InputError
 
 ROOT = Path(__file__).parent
 SHOWING = ("cli/", "lab/", "paper/", "picture.py")
-"""What begins so prints, draws or judges results, except the experiments of the paper."""
+"""Files that begin so print, draw or judge results, except the experiments of the paper."""
 
 
 @cache

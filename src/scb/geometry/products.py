@@ -11,7 +11,7 @@ from scb.arrays import Array
 from scb.inputs import one_of
 
 Projector = Literal["euclidean", "mu"]
-"""By name, how a step on V is made to keep Vμ = μ: see ``projector_row``."""
+"""The names of the ways in which a step on V keeps Vμ = μ: see ``projector_row``."""
 
 
 def mu_inner(X: Array, Y: Array, mu: Array) -> Any:

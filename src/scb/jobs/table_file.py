@@ -25,7 +25,7 @@ from scb.jobs.table import Table
 ENDINGS = (".parquet", ".json")
 """How the names of tables on disk may end."""
 ENDING = ENDINGS[find_spec("pyarrow") is None]
-"""How the names of tables end that are written here."""
+"""How the names of tables written here end."""
 
 
 def write_table(path: Path, table: Table, facts: dict[str, Any]) -> None:

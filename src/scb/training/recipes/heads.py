@@ -21,7 +21,7 @@ from scb.training.roundings import (
 from scb.training.starts import UniformAttention, random_start
 
 HeadStart = Literal["random", "equal"]
-"""How several heads start: at a small random V each, or all alike, as one head does."""
+"""How several heads start: each at a small random V, or all alike, as one head does."""
 
 
 def head_count(task: Task, heads: int | None) -> int:
