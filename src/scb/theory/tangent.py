@@ -9,8 +9,27 @@ from scb.arrays import Array
 
 
 def inverse_if_definite(matrices: Array) -> Array | None:
-    """The inverses of matrices (…, n, n), if all are positive definite beyond rounding, whatever
-    their coordinates' scales.
+    """Invert matrices if all are positive definite beyond rounding, whatever their scales.
+
+    Parameters
+    ----------
+    matrices : (…, n, n) array
+        The matrices.
+
+    Returns
+    -------
+    (…, n, n) array or None
+        The inverses; None if a matrix is not positive definite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.theory.tangent import inverse_if_definite
+    >>> inverse_if_definite(np.diag([2.0, 4.0]))
+    array([[0.5 , 0.  ],
+           [0.  , 0.25]])
+    >>> inverse_if_definite(np.ones((2, 2))) is None
+    True
     """
     diagonal = np.einsum("...ii->...i", matrices)
     if not np.isfinite(matrices).all() or (diagonal <= 0).any():
@@ -25,8 +44,24 @@ def inverse_if_definite(matrices: Array) -> Array | None:
 
 
 def tangent(free: NDArray[np.bool_]) -> Array:
-    """An orthonormal basis (K·s, r) of the q's directions: in each row, those on free entries that
-    sum to 0.
+    """Compute an orthonormal basis of the directions that keep the sum of each row.
+
+    Parameters
+    ----------
+    free : (K, s) array of bool
+        The entries that may move.
+
+    Returns
+    -------
+    (K·s, r) array
+        The basis: in each row, the directions on free entries that sum to 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.theory.tangent import tangent
+    >>> tangent(np.array([[True, True, False]])).ravel().round(3)
+    array([ 0.707, -0.707,  0.   ])
     """
     return _basis(free.tobytes(), free.shape)
 
