@@ -138,7 +138,7 @@ _narrow: ContextVar[bool] = ContextVar("narrow", default=False)
 
 @contextmanager
 def narrow() -> Iterator[None]:
-    """Make the figures that are drawn inside fit narrow screens.
+    """Make figures that are drawn inside this context fit narrow screens.
 
     Returns
     -------
@@ -197,7 +197,7 @@ def look(number: int, marker: bool = False) -> dict[str, Any]:
     number : int
         The number of the curve, which picks its colour and line.
     marker : bool, default False
-        Whether it has markers.
+        Whether the curve has markers.
 
     Returns
     -------
@@ -322,7 +322,7 @@ def save(figure: Figure, path: Path, formats: tuple[str, ...] = ("png", "pdf")) 
     figure : matplotlib.figure.Figure
         The figure.
     path : Path
-        The files without their endings.
+        The path of the files, without their endings.
     formats : tuple of str
         The endings.
 

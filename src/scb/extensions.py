@@ -6,7 +6,7 @@ An installed package lists its extensions in its pyproject.toml, and scb finds t
     [project.entry-points."scb.recipes"]
     brief = "their_package:brief"
 
-``GROUPS`` has the names of the groups. Another package is imported only when one of its names is
+``GROUPS`` holds the names of the groups. Another package is imported only when one of its names is
 used.
 """
 

@@ -26,7 +26,7 @@ INSTALL = {
 class MissingExtraError(InputError, ImportError):
     """A package that is not part of a plain installation is missing.
 
-    The message has the command that installs it.
+    The message gives the command that installs it.
 
     Examples
     --------
@@ -59,8 +59,8 @@ def require(what: str, *packages: str) -> None:
 
 @contextmanager
 def wanted_for(what: str) -> Iterator[None]:
-    """Around imports: a missing optional package becomes a MissingExtraError that says what needs
-    it.
+    """A context for imports, in which a missing optional package raises a MissingExtraError that
+    says what needs it.
     """
     try:
         yield

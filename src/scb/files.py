@@ -1,9 +1,9 @@
 """Files that are written whole and say when they are damaged.
 
-After a crash a file has its old content or its new, never half of either. A file that is read again
-carries a digest of all its bytes: its writer puts ``SLOT`` where the format has room for text
-before or after all data (a header, a last key, a comment), and ``seal`` fills in the digest. The
-digest is checked before any parser sees the content. Only regular files are read: a pipe or a
+After a crash, a file holds its old content or its new content, never half of either. A file that is
+read again carries a digest of all its bytes: its writer puts ``SLOT`` where the format has room for
+text before or after all data (a header, a last key, a comment), and ``seal`` fills in the digest.
+The digest is checked before any parser sees the content. Only regular files are read: a pipe or a
 device may never end.
 """
 
@@ -150,7 +150,7 @@ def _remove_unless_locked(partial: str) -> None:
 
 
 def make_directory(directory: Path) -> None:
-    """Make a directory and any missing ones above it, and see that their names are on disk."""
+    """Make a directory and any missing ones above it, and ensure that their names are on disk."""
     missing = []
     # "." again and again, if it was deleted
     while not directory.is_dir() and directory not in missing[-1:]:
@@ -171,7 +171,7 @@ def _make_one(directory: Path) -> None:
 
 
 def sync_directory(directory: Path) -> None:
-    """See that the new name is on disk too; if a file system cannot, the rename alone must do."""
+    """Ensure that the new name is on disk too; where a file system cannot, the rename must do."""
     with suppress(OSError), open_handle(directory, os.O_RDONLY, follow=True) as handle:
         os.fsync(handle)
 
@@ -179,8 +179,8 @@ def sync_directory(directory: Path) -> None:
 def prepare_file(path: Path, mark: str, overwrite: bool = False) -> None:
     """Check that a file may be written, and make its directory.
 
-    Raise an InputError if something is there that is not ours. So a result that took minutes is not
-    lost when it is about to be written.
+    Raise an InputError if there is already a file that is not ours. This is checked early, so a
+    result that took minutes to compute is not lost just as it is about to be written.
 
     Parameters
     ----------
@@ -236,8 +236,8 @@ def seal(content: bytes) -> bytes:
 
 
 def is_sealed(path: Path, content: bytes) -> bool:
-    """Whether the content carries a digest; a DamagedFileError if it is the digest of other
-    content.
+    """Whether the content carries a digest; raises a DamagedFileError if the digest is that of
+    other content.
     """
     seals = _SEAL.finditer(content)
     # Data may hold any number of such texts, but none before a seal in a header, and none after a
@@ -259,7 +259,9 @@ def is_sealed(path: Path, content: bytes) -> bool:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a file for reading; an InputError if it is a pipe or a device, which might never end."""
+    """Open a file for reading; raise an InputError if it is a pipe or a device, which might never
+    end.
+    """
     try:
         kind = os.stat(path).st_mode
     except FileNotFoundError:
@@ -281,7 +283,7 @@ def read_regular(path: Path) -> bytes:
 
 
 def read_sealed(path: Path) -> bytes:
-    """The content of a file that carries its digest; a DamagedFileError for any other."""
+    """The content of a file that carries its digest; a DamagedFileError is raised for any other."""
     content = read_regular(path)
     if not is_sealed(path, content):
         raise DamagedFileError(f"{path} is damaged, or not written by scb: it carries no digest")

@@ -1,8 +1,8 @@
 """Folders that scb writes into: one process at a time, and nothing there that is not its own.
 
 The hidden file ``.scb`` in such a folder is its lock, and the list of the names under which scb
-writes there. A name is on the list before its file exists, so after a kill every file of scb is
-known as such.
+writes there. A name is on the list before its file exists, so even if the process is killed, every
+file of scb is known to be its own.
 """
 
 import errno
@@ -126,7 +126,7 @@ class Folder:
         return self.path / name
 
     def leave_nothing(self, made: bool) -> None:
-        """Remove the list of names if nothing on it has been written, and an empty new folder.
+        """Remove the list of names if nothing on it is written, and a new folder if it is empty.
 
         Parameters
         ----------
@@ -164,8 +164,8 @@ def opened(
 ) -> Iterator[Folder]:
     """Open a folder for writing, and make it if need be.
 
-    Other processes are kept out until the ``with`` block ends. If it fails before anything was
-    written, nothing is left behind.
+    Other processes are kept out until the ``with`` block ends. If the block fails before anything
+    is written, nothing is left behind.
 
     Parameters
     ----------

@@ -209,8 +209,8 @@ def unreadable(error: ValueError | RecursionError) -> str:
 
 
 def real_array(name: str, value: Any, copy: bool = True) -> Array:
-    """A float64 array of what was given: real numbers, nothing masked. NaN and infinity are for the
-    caller to judge.
+    """The given values as a float64 array of real numbers, none of them masked. Whether NaN and
+    infinity are allowed is up to the caller.
 
     It is a new array, unless ``copy`` is False and the given one will do.
     """
@@ -225,7 +225,7 @@ def real_array(name: str, value: Any, copy: bool = True) -> Array:
 
 
 def shaped_array(name: str, value: Any, shape: tuple[int, ...]) -> Array:
-    """A float64 array of this shape: what was given, where that will do."""
+    """A float64 array of this shape: the given array itself, if it will do."""
     array = real_array(name, value, copy=False)
     if array.shape != shape:
         raise InputError(f"{name} has shape {array.shape}: it must be {shape}")
@@ -246,8 +246,8 @@ _WORDS = {
 
 
 def coerced(name: str, value: Any, hint: Any) -> Any:
-    """The value converted to a type (1 becomes 1.0 for a float), or an InputError that says what is
-    allowed.
+    """The value converted to a type (1 becomes 1.0 for a float); if that is impossible, an
+    InputError says what is allowed.
     """
     found = _fits(value.tolist() if isinstance(value, np.generic | np.ndarray) else value, hint)
     if not found:
@@ -256,8 +256,8 @@ def coerced(name: str, value: Any, hint: Any) -> Any:
 
 
 def typed(function: F) -> F:
-    """The function, with its keyword arguments coerced to the types of its signature: what does not
-    fit is refused by name.
+    """The function, with its keyword arguments coerced to the types of its signature; an argument
+    that does not fit is refused by name.
     """
     known = [
         name

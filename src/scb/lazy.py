@@ -11,7 +11,8 @@ from typing import Any
 def lazily(package: str, names: Mapping[str, str] | None = None) -> Callable[[str], Any]:
     """A ``__getattr__`` for a package: its submodules by name, and names of other modules.
 
-    ``names`` has the module of each name. If a module has no such name, the module itself is meant.
+    ``names`` maps each name to its module. If a module has no such name, the module itself is
+    meant.
     """
 
     def load(name: str) -> Any:

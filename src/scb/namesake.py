@@ -9,9 +9,10 @@ import sys
 
 
 def warn_of_namesake() -> None:
-    """One line on stderr if a package that is distributed as scb is installed beside ours.
+    """Write a line to stderr if a package that is distributed as scb is installed beside ours.
 
-    Almost nobody has one, so directories are only listed; metadata are read where a name fits.
+    Almost nobody has one, so directories are merely listed, and metadata are read only where a name
+    fits.
     """
     if any(_has_metadata(folder) for folder in sys.path):
         from importlib.metadata import distributions

@@ -41,7 +41,7 @@ MOMENTS = {
 
 @dataclass(frozen=True)
 class Layout:
-    """Lengths and heights in units of the view box, and the seconds of a turn."""
+    """Lengths and heights in units of the view box, and the duration of a turn in seconds."""
 
     width: int = 720
     height: int = 354
@@ -88,8 +88,8 @@ def strip_picture(animated: bool = True) -> str:
     Parameters
     ----------
     animated : bool, default True
-        Whether three samples take turns, unless a reader has asked for less motion. Otherwise the
-        first one is shown.
+        Whether three samples are shown in turn, unless the reader has asked for less motion. If
+        not, only the first one is shown.
 
     Returns
     -------

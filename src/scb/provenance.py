@@ -90,7 +90,7 @@ def code_digest(*modules: str, root: Path = ROOT) -> str:
 
 
 def require_code(code: str, *modules: str) -> None:
-    """On a worker: InputError unless its code is the driver's."""
+    """On a worker: raise an InputError unless its code is the driver's."""
     if code_digest(*modules) != code:
         raise InputError(
             "a worker has another version of scb than this process: install the same one there"

@@ -17,9 +17,9 @@ def write_arrays(
 ) -> None:
     """Write arrays, and facts as JSON in their header, sealed.
 
-    A file of the same kind is replaced, any other only if ``overwrite`` is true. The same arrays
-    and facts give the same bytes: the header has one entry, since safetensors does not fix the
-    order of several.
+    A file of the same kind is replaced; any other file is replaced only if ``overwrite`` is true.
+    The same arrays and facts give the same bytes: the header has one entry, since safetensors does
+    not fix the order of several.
     """
     from safetensors.numpy import save
 

@@ -5,8 +5,8 @@ Heads (A R, Ṽ R⁻ᵀ) compute the same function for every invertible R (H, H)
 function and not the heads. If each position belongs to one head, the rows of A over heads (one
 vector for each last token and position) lie on H lines through 0. Finding the lines and turning
 them onto the axes gives the heads, up to their order. Signs follow, because attention is positive;
-so do sizes, because the columns of all heads together sum to 1, as far as last tokens divide their
-attention differently between the heads.
+so do sizes, as far as last tokens divide their attention differently between the heads, because the
+columns of all heads together sum to 1.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -209,8 +209,8 @@ def match_heads(V: Array, A: Array, task: "Task") -> HeadMatch:
 def standing_rows(rows: Array, false_rows: float = 0.01) -> NDArray[np.bool_]:
     """(T, N) flags: which rows (T, N, H) are too long to be noise.
 
-    Most rows of a column are noise about a common value. In the basis in which it is white, its
-    squared length is about χ² with H degrees of freedom; ``false_rows`` rows pass on average.
+    Most rows of a column are noise about a common value. In the basis in which this noise is white,
+    its squared length is about χ² with H degrees of freedom; ``false_rows`` rows pass on average.
     """
     T, N, H = rows.shape
     centred = rows - np.median(rows, axis=0)
@@ -230,8 +230,8 @@ def _kept_by(V: Array) -> Array:
 def lines_through(rows: Array) -> Array:
     """(H, H): the unit vectors, in columns, of H lines through 0 near which the rows (n, H) lie.
 
-    Lines minimise the sum of the rows' distances, not of their squares, so that positions which
-    heads share do not bend them.
+    Lines minimise the sum of the rows' distances, not of their squares, so positions that heads
+    share do not bend them.
     """
     H = rows.shape[1]
     rng = np.random.default_rng(0)

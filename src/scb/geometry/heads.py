@@ -1,7 +1,7 @@
 """Several heads: their matrices side by side, and the matrix that they factor.
 
-Heads (V_h, A_h) compute Σ_h V_h X a_h. Since V_h μ = μ and all columns of all A_h together sum to
-1, that is μ + Σ_h Ṽ_h X a_h with Ṽ_h = V_h − μ1ᵀ: only the matrix
+Heads (V_h, A_h) compute Σ_h V_h X a_h. Since V_h μ = μ and the columns of all A_h together sum to
+1, this is μ + Σ_h Ṽ_h X a_h with Ṽ_h = V_h − μ1ᵀ: only the matrix
 
     F = Σ_h vec(A_h)·vec(Ṽ_h)ᵀ,   rows (t, k) and columns (n, m), both scaled by √μ,
 
@@ -91,7 +91,8 @@ def function_distance(one: tuple[Array, Array], other: tuple[Array, Array], mu: 
     """Compute ‖Σ_h a_h ⊗ Ṽ_h − Σ_h q_h ⊗ P̃_h‖_μ, the distance of two functions of heads.
 
     It is the same for all heads that compute the same function, and the numbers of heads may
-    differ. The expected loss of (V, A) on the task (P, Q) is that of the task plus half its square.
+    differ. The expected loss of (V, A) on the task (P, Q) is that of the task plus half the square
+    of this distance.
 
     Parameters
     ----------

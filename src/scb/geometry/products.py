@@ -69,12 +69,12 @@ def mu_norm(X: Array, mu: Array) -> Any:
 
 
 def row_dot(X: Array, y: Array) -> Any:
-    """x·y for each row of X (…, N), rounded for all as for one."""
+    """x·y for each row of X (…, N), rounded as for a single row."""
     return np.matmul(X[..., None, :], y[..., :, None])[..., 0, 0]
 
 
 def root(x: Any) -> Any:
-    """√x of a number or an array, with what rounding leaves below 0 taken as 0."""
+    """√x of a number or an array, with values that rounding leaves below 0 taken as 0."""
     return np.sqrt(np.maximum(x, 0.0)) if np.ndim(x) else math.sqrt(max(x, 0.0))
 
 
@@ -84,7 +84,7 @@ def centred_square(V: Array, mu: Array) -> float:
     Parameters
     ----------
     V : (N, N) array, or (H, N, N) with several heads
-        A matrix with one column per token. With several heads it is the sum over them.
+        A matrix with one column per token. With several heads, K_V is summed over them.
     mu : (N,) array
         The stationary distribution.
 

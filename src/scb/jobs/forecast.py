@@ -1,8 +1,8 @@
-"""How long the rest of some work will take, if its parts have known costs and the machine's pace is
-only known from what it has done.
+"""How long the rest of a piece of work will take, if the costs of its parts are known but the
+machine's pace is known only from what it has done so far.
 
-Costs are seconds on a quiet machine. The pace is how many seconds a second of cost takes here and
-now; every finished part is a measurement of it.
+Costs are seconds on an otherwise idle machine. The pace is how many seconds a second of cost takes
+here and now; every finished part is a measurement of it.
 """
 
 import os
@@ -42,11 +42,11 @@ class Forecast:
     Parameters
     ----------
     costs : dict of float
-        The seconds that each phase takes on a quiet machine, in the order of the phases.
+        The seconds that each phase takes on an otherwise idle machine, in the order of the phases.
     pace : float, default 1
         The initial pace, in seconds per second of cost.
     clock : callable
-        Returns the time in seconds; for tests.
+        A function that returns the time in seconds; tests replace it.
 
     Examples
     --------
@@ -89,12 +89,12 @@ class Forecast:
         phase : str
             The name of the phase.
         cost : float
-            Its seconds on a quiet machine.
+            The seconds that it takes on an otherwise idle machine.
         """
         self._costs[phase] = cost
 
     def note(self, phase: str, share: float, detail: str = "") -> None:
-        """Note that a share of a phase is done, and all phases before it.
+        """Note that a share of a phase and all phases before it are done.
 
         Parameters
         ----------

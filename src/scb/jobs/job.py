@@ -32,7 +32,7 @@ class Job(ABC):
         names of classes and files, because all samples would change with it.
     usual : dict
         Values at which a field is left out of the identity, so a job can be given such a field
-        without a change of its seeds.
+        without changing its seeds.
     seconds : float, default 1
         The approximate time on one core, if it does not depend on the parameters.
 
@@ -67,7 +67,8 @@ class Job(ABC):
         Returns
         -------
         Mapping
-            An array of values by column name; if there is only one row, single values are accepted.
+            The columns by name, each an array of values; if there is only one row, single values
+            are accepted.
         """
 
     @property

@@ -1,6 +1,6 @@
 """Jobs in this process, and the one loop that hands them out in batches and keeps what comes back.
 
-A batch holds about a second of jobs, and less towards the end.
+A batch holds about a second's worth of jobs, and less towards the end.
 """
 
 import traceback
@@ -162,11 +162,11 @@ def run_jobs(
     store: Store,
     progress: Progress = lambda done, share: None,
 ) -> None:
-    """Run the jobs, and keep every result as it comes; whatever ends this, what has come back is on
-    disk.
+    """Run the jobs, and keep every result as it comes; however this ends, the results that have
+    come back are on disk.
 
     If a process dies, the jobs of its batch are tried again when all others are done, one at a
-    time, so that the one to blame is known.
+    time, to find the one to blame.
     """
     queue = _Queue(jobs)
     done = 0

@@ -1,5 +1,5 @@
-"""Tables of the full run as text, which docs ship: a line of facts, a line of names, and a line per
-row.
+"""Tables of the full run as text, shipped with the docs: a line of facts, a line of names, and a
+line per row.
 """
 
 import csv
@@ -27,7 +27,7 @@ def write_shipped(directory: Path, name: str, table: Table, facts: dict[str, Any
     Parameters
     ----------
     directory : Path
-        The folder; it is made if it is not there.
+        The folder, which is created if it does not exist.
     name : str
         The name of the table; a space becomes a hyphen in the name of the file.
     table : dict of (rows,) arrays
@@ -68,7 +68,7 @@ def write_shipped(directory: Path, name: str, table: Table, facts: dict[str, Any
 
 
 def read_shipped(directory: Path, name: str) -> tuple[Table, dict[str, Any]]:
-    """Read a table that ``write_shipped`` wrote; DamagedFileError if it is not as it was written.
+    """Read a table that ``write_shipped`` wrote; raise a DamagedFileError if it was changed.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def read_shipped(directory: Path, name: str) -> tuple[Table, dict[str, Any]]:
 
 
 def shipped(directory: Path, names: Iterable[str]) -> list[str]:
-    """Return those of the tables that a directory has.
+    """Return which of the tables a directory holds.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def copy_shipped(source: Path, target: Path, names: Iterable[str]) -> None:
     Parameters
     ----------
     source, target : Path
-        The folders; the second one is made if it is not there.
+        The folders; the second one is created if it does not exist.
     names : iterable of str
         The names of the tables.
 

@@ -1,8 +1,8 @@
-"""Where the tables of jobs are kept and found again: a file for each job.
+"""Where the tables of jobs are kept and found again: one file for each job.
 
 Only the process that hands out jobs writes here, and only whole files, which appear under their
-names at once. Whatever is killed, everything on disk can be read, and at most what was running is
-missing.
+names at once. Whichever process is killed, everything on disk can be read, and at most what was
+running is missing.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -44,16 +44,16 @@ class Store(Protocol):
         """Keep what a job returned."""
 
     def fail(self, job: Job, failure: Failure) -> None:
-        """Note that a job failed, or end the run by an error."""
+        """Note that a job failed, or end the run with an error."""
 
     def flush(self) -> None:
         """Write what is not on disk yet."""
 
 
 class Cache:
-    """The tables of jobs in a directory: a file each, named by the job and by the code of scb.
+    """The tables of jobs in a directory, one file for each job.
 
-    A job that fails ends the run.
+    A file is named after the job and the version of the scb code. A job that fails ends the run.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class Cache:
         return self.directory / kind / f"{job.key}-{code[:16]}{ENDING}"
 
     def missing(self, jobs: Iterable[Job]) -> list[Job]:
-        """Return the jobs that have no table yet, or a damaged one; equal jobs are one job.
+        """Return the jobs that have no table yet, or a damaged one; equal jobs count as one.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class Cache:
         """Do nothing: every table is on disk already."""
 
     def load(self, jobs: Sequence[Job]) -> tuple[Table, float]:
-        """Return the tables of jobs that are all done, joined, and the seconds that they took.
+        """Return the joined tables of jobs that are all done, and the seconds that the jobs took.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Tidy tables, which jobs give and figures and claims read, and their statistics."""
+"""Tidy tables, which jobs return and which figures and claims read; and their statistics."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -61,7 +61,7 @@ def pick(table: Table, **equal: Any) -> Table:
 
 
 def where(table: Table, chosen: NDArray[Any]) -> Table:
-    """Choose the rows that a mask or an array of indices names.
+    """Choose the rows that a mask or an array of indices selects.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def at(table: Table, step: int | None = None) -> Table:
     table : dict of (rows,) arrays
         The columns by name, with replicate and step among them.
     step : int, optional
-        The step; without it, the last row of all.
+        The step. By default the last row of all is chosen.
 
     Returns
     -------
@@ -175,7 +175,7 @@ def quartiles(table: Table, x: str, y: str) -> tuple[NDArray[Any], ...]:
 
 
 def values(table: Table, name: str) -> list[Any]:
-    """List the different values of a column, in the order in which they come.
+    """List the different values of a column, in the order in which they first appear.
 
     Parameters
     ----------

@@ -34,8 +34,8 @@ def write_table(path: Path, table: Table, facts: dict[str, Any]) -> None:
     Parameters
     ----------
     path : Path
-        The file, Parquet or JSON by its ending; if it has none, it gets that of Parquet, or of JSON
-        where pyarrow is not installed.
+        The file, whose ending decides between Parquet and JSON. If it has none, it gets that of
+        Parquet, or that of JSON where pyarrow is not installed.
     table : dict of (rows,) arrays
         The columns by name.
     facts : dict

@@ -37,7 +37,7 @@ class Workers:
     ) -> None:
         """Run jobs and keep every result as it comes.
 
-        Whatever ends this, what has come back is on disk.
+        However this ends, the results that have come back are on disk.
 
         Parameters
         ----------

@@ -92,7 +92,7 @@ def column_sums(task: Task, A: Any) -> tuple[Array, Array]:
     Returns
     -------
     moments : (4, N) array
-        Of each column, Σb and Σb² for b = a − 1/T, and Σa and Σa² over the entries that reach
+        For each column, Σb and Σb² for b = a − 1/T, and Σa and Σa² over the entries that reach
         ``task.weight_threshold``.
     on_support : (sparsity, N) array
         The entries at ``task.positions``.

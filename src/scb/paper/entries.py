@@ -62,17 +62,17 @@ class Experiment:
 
     @property
     def shipped(self) -> bool:
-        """Whether its table goes with the docs, because few will make it."""
+        """Whether its table is shipped with the docs, because few will make it."""
         return self.full_only or self.gpu
 
     @property
     def command(self) -> str:
-        """What makes its table."""
+        """The command that makes its table."""
         return "scb reproduce --device cuda" if self.gpu else "scb reproduce --full"
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What is varied, and over how many random tasks, for people."""
+        """What is varied, and over how many random tasks, in words."""
         found = {
             name if isinstance(name, str) else ", ".join(name): values
             for name, values in self.axes.items()

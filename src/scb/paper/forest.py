@@ -1,5 +1,6 @@
-"""What a verdict rests on, drawn: each number with its interval, beside the bound that it was
-compared with."""
+"""A drawing of what a verdict rests on: each number with its interval, beside the bound that it was
+compared with.
+"""
 
 import math
 from collections import Counter

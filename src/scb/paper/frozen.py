@@ -23,8 +23,9 @@ FILE = HERE / "frozen.csv"
 
 
 class Frozen(NamedTuple):
-    """A criterion that was frozen: its digest, the commit that has it, when, and "seen" or "not
-    seen", which is said of the tables."""
+    """A frozen criterion: its digest, the commit that contains it, the date, and whether its tables
+    had been "seen" or "not seen".
+    """
 
     id: str
     digest: str
@@ -53,7 +54,8 @@ def frozen() -> Mapping[str, Frozen]:
 def freeze() -> list[str]:
     """Freeze all criteria that are new or have changed, and return the identifiers of their claims.
 
-    InputError if the files of the claims differ from those of the commit: it would not have them.
+    An InputError is raised if the files of the claims differ from those of the commit, which would
+    then lack the criteria.
     """
     from scb.paper.registry import CLAIMS, ELSEWHERE, TABLES
 

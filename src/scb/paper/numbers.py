@@ -92,7 +92,7 @@ def _written(x: float, form: str) -> str:
 def spread(values: Any) -> Number:
     """Return the median and the quartiles.
 
-    Each of them is infinite as soon as a value that it is made of is.
+    Each of them is infinite if a value that it is computed from is.
 
     Parameters
     ----------

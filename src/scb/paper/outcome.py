@@ -64,7 +64,7 @@ _COMPARISONS: ContextVar[list[Comparison] | None] = ContextVar("comparisons", de
 
 @contextmanager
 def comparisons_kept() -> Iterator[None]:
-    """Within it, ``Outcome.judged`` keeps the comparisons made since the outcome before."""
+    """Within it, ``Outcome.judged`` keeps the comparisons made since the previous outcome."""
     token = _COMPARISONS.set([])
     try:
         yield
@@ -154,22 +154,22 @@ def between(number: Number | float, low: float, high: float) -> Answer:
 
 
 def mostly(hits: Any, least: float = MOST) -> Answer:
-    """Whether at least this share of all tasks is as the observed ones that are true."""
+    """Whether something is true of at least this share of tasks, judged by the observed ones."""
     return at_least(share(hits), least)
 
 
 def rarely(hits: Any, most: float = 1 - MOST) -> Answer:
-    """Whether at most this share of all tasks is as the observed ones that are true."""
+    """Whether something is true of at most this share of tasks, judged by the observed ones."""
     return at_most(share(hits), most)
 
 
 def all_of(answers: Iterable[Answer]) -> Answer:
-    """Whether all of them are so; nothing at all cannot be told."""
+    """Whether all answers are yes; unsure if there are none."""
     return min(answers, default=Answer.UNSURE)
 
 
 def any_of(answers: Iterable[Answer]) -> Answer:
-    """Whether one of them is so; nothing at all cannot be told."""
+    """Whether one of the answers is yes; unsure if there are none."""
     return max(answers, default=Answer.UNSURE)
 
 
@@ -211,7 +211,7 @@ class Outcome:
         together have the label "".
     ensembles : mapping of Outcome, default {}
         The outcomes in several ensembles of random tasks by name, if the claim was judged in each;
-        they alone count then.
+        then they alone count.
     comparisons : tuple of Comparison, default ()
         What the judge compared to come to its answers, in this order.
 

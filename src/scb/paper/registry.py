@@ -82,7 +82,7 @@ def tables(
 ) -> dict[str, Experiment]:
     """Name → settings of the tables to make.
 
-    ``quick`` makes them smaller, ``full`` larger and more; ``gpu`` adds those that ask for one;
+    ``quick`` makes them smaller, ``full`` larger and more; ``gpu`` adds those that need one;
     ``seeds`` sets the random tasks.
     """
     made = {}
@@ -104,7 +104,7 @@ def drawable(figures: Iterable[str], made: Iterable[str]) -> list[str]:
 
 
 def claims_for(figures: Iterable[str]) -> dict[int, Claim]:
-    """Number → claim, of those that stand beside these figures."""
+    """Number → claim, for the claims beside these figures."""
     chosen = set(figures)
     return {number: claim for number, claim in enumerate(CLAIMS, start=1) if claim.figure in chosen}
 

@@ -70,7 +70,8 @@ def write_tables(
     directory: Path, tables: Mapping[str, Table], experiments: Mapping[str, Experiment]
 ) -> None:
     """A Parquet file for each table, with its settings, for whoever wants to look further; and text
-    beside it, to be shipped, if it takes the full run or a GPU."""
+    beside it, to be shipped, if making it takes the full run or a GPU.
+    """
     for name, table in tables.items():
         facts = {"table": name, "config": experiments[name].settings, "versions": versions()}
         write_table(directory / name.replace(" ", "-"), table, facts)
@@ -118,8 +119,9 @@ def judge(figures: Sequence[str], tables: Mapping[str, Table]) -> list[Judged]:
 
 
 def by_author(judged: Sequence[Judged]) -> dict[str, list[Judged]]:
-    """The claims of the paper, and ours, under a heading each; without the heading that has
-    none."""
+    """The claims of the paper, and ours, each under a heading; a heading without claims is left
+    out.
+    """
     groups = {
         "The paper says": [row for row in judged if not row.claim.ours],
         "We say": [row for row in judged if row.claim.ours],
@@ -137,7 +139,7 @@ def summary(judged: Sequence[Judged]) -> str:
 
 
 def tally(judged: Sequence[Judged]) -> list[str]:
-    """One line on the paper's claims and one on ours, without a line on what there is none of."""
+    """One line on the paper's claims and one on ours, leaving out a line without claims."""
     owners = {"The paper says": "The paper's", "We say": "Our own"}
     lines = [f"{owners[heading]} {summary(rows)}" for heading, rows in by_author(judged).items()]
     # Nobody has printed ours
@@ -176,8 +178,8 @@ def terminal_table(judged: Sequence[Judged]) -> Any:
 def markdown_table(judged: Sequence[Judged], details: str = "report.html#{id}") -> str:
     """The claims as a page: a line each with its verdict, and how to read it.
 
-    ``details`` is where the number of a claim leads, given its figure and id. The page of a report
-    also has what was said, looked at and found, claim by claim.
+    ``details`` returns what the number of a claim links to, given its figure and id. The page of a
+    report also has what was said, looked at and found, claim by claim.
     """
     environment = _templates(autoescape=False)
     return environment.get_template("claims.md.j2").render(

@@ -76,7 +76,7 @@ class Chosen:
         return chain.from_iterable(self.work.values())
 
     def costs(self, workers: int) -> dict[str, float]:
-        """Return the seconds of each phase on a quiet machine, if everything is to be run.
+        """Return the seconds that each phase takes if all is run on an otherwise idle machine.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class Chosen:
 
 
 class Made(NamedTuple):
-    """What the runs gave.
+    """What the runs produced.
 
     Attributes
     ----------
@@ -198,7 +198,7 @@ def make_figures(
     scheduler : str, optional
         The address of a Dask scheduler to run on instead; figures are drawn on this machine.
     forecast : Forecast, optional
-        Told how far the phases of ``Chosen.costs`` are.
+        A forecast that is told how far the phases of ``Chosen.costs`` are.
     note : callable, default print
         Called with a line for the user.
 

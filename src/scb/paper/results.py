@@ -46,7 +46,7 @@ def write_results(chosen: Chosen, made: Made, folder: Folder, seconds: float = 0
     chosen : Chosen
         What was to be made.
     made : Made
-        The tables; the figures are drawn.
+        The tables; the figures are already drawn.
     folder : Folder
         Where the results go.
     seconds : float, default 0

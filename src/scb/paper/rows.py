@@ -31,6 +31,7 @@ def in_ensembles(judge: Callable[[Table], Outcome], *given: Table | None) -> Out
 
 
 def ends(table: Table, step: int | None, *methods: str) -> list[Table]:
-    """The state of each method after ``step`` steps, or at the end: one row a replicate, in the
-    same order."""
+    """The state of each method after ``step`` steps, or at the end: one row per replicate, in the
+    same order.
+    """
     return [at(pick(table, method=method), step) for method in methods]

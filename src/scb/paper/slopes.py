@@ -83,7 +83,7 @@ def printed_samples(
     on denoising and on the bias of the proximal gradient: B = max{N⁸Q⁴/(ε₂²α²K_P²)·log(2NT),
     N⁶Q³/ε₂²} for Õ(1/η) steps, with the α = 1/(QN) that Stage 1 leaves and the accuracy of a step
     ε₂ = δ_*·K_P√K_Q·QN², where δ_*² = ε/(Q√N); this logarithm is kept, being all that is printed in
-    T. Stage 3: ‖h_V‖_μ ≤ cε√K_P·K_Q, where E‖∇̂_V l‖_μ² = O(N³), asks for B = N³/(ε²K_P·K_Q²) for
+    T. Stage 3: ‖h_V‖_μ ≤ cε√K_P·K_Q, where E‖∇̂_V l‖_μ² = O(N³), requires B = N³/(ε²K_P·K_Q²) for
     log(1/ε)/η steps.
     """
     Q = sparsity
@@ -121,7 +121,8 @@ def harder(exponent: Number, axis: str) -> Number:
 
 def compared(measured: Number, printed: float, axis: str = "T") -> str:
     """Whether a printed exponent, an upper bound, is met, beaten, or missed; ε and K_P make a task
-    harder where they fall."""
+    harder as they fall.
+    """
     excess = minus(harder(measured, axis), harder(Number.exact(printed), axis))
     if excess.low > 1e-9:
         return "missed"

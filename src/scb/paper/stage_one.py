@@ -35,8 +35,9 @@ def least_batches(rows: Table) -> tuple[Array, Array]:
 
 
 def stage_one_slopes(table: Table, draws: int = 100) -> dict[str, tuple[float, float, float]]:
-    """For each projector the exponent of the least B in T, and its 95 % interval by drawing
-    replicates anew."""
+    """For each projector the exponent of the least B in T, and its 95 % interval by resampling
+    replicates.
+    """
     found = {}
     for projector in values(table, "projector"):
         rng = np.random.default_rng(0)
@@ -155,7 +156,8 @@ def power_laws(
     table: Table, goal: float, draws: int = 100
 ) -> dict[str, tuple[PowerLaw, float, float]]:
     """For each projector the power law of the least B in T, and the 95 % interval of its exponent
-    by drawing replicates anew."""
+    by resampling replicates.
+    """
     found = {}
     for projector in values(table, "projector"):
         rng = np.random.default_rng(0)

@@ -13,8 +13,8 @@ def best_setting(table: Table, setting: str, until: str = "samples_10") -> Table
     """The rows of the best value of the column ``setting``: the least median of the column
     ``until``.
 
-    That is samples until a tenth of the excess loss is left, unless it is said otherwise. Where
-    none gets there, those until half is left decide, then what is left at the end.
+    By default this is the number of samples until a tenth of the excess loss is left. Where no
+    setting gets there, the samples until half is left decide, and then what is left at the end.
     """
 
     def rank(value: Any) -> tuple[float, ...]:

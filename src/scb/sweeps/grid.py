@@ -134,8 +134,8 @@ class Sweep:
         kinds : dict of Kind
             The kinds of sweep by name.
         further : callable
-            Returns more kinds. It is called only if the sweep is of none of ``kinds``, because they
-            may take long to load.
+            A function that returns further kinds. It is called only if the kind of the sweep is not
+            among ``kinds``, because loading them may take long.
 
         Returns
         -------
@@ -159,7 +159,8 @@ class Sweep:
         kinds : dict of Kind
             The kinds of sweep by name.
         further : callable
-            Returns more kinds; called only if the sweep is of none of ``kinds``.
+            A function that returns further kinds; called only if the kind of the sweep is not among
+            ``kinds``.
 
         Returns
         -------
@@ -214,7 +215,7 @@ class Sweep:
         Returns
         -------
         list of Job
-            The seeds at each point, point by point; one run each if nothing is random.
+            The runs of all seeds, point by point; one run per point if nothing is random.
         """
         found = [self.kind.make(point, i) for point in self.points() for i in range(self.seeds)]
         # Without random tasks, all replicates have one key

@@ -1,4 +1,4 @@
-"""Kinds of sweep: "recover", which estimates a random task from samples, "train", and any job whose
+"""Kinds of sweep: "recover", which estimates a random task from samples; "train"; and any job whose
 parameters are its fields.
 """
 

@@ -64,7 +64,8 @@ class Phase(NamedTuple):
         Returns
         -------
         list of list of str
-            The values of the first axis; then for each value of the second, itself and its rates.
+            The values of the first axis; then, for each value of the second axis, this value and
+            its rates.
         """
         rows = [["-" if rate != rate else f"{100 * rate:.0f}" for rate in row] for row in self.rate]
         lines = zip(self.ys, rows, strict=True)
@@ -79,7 +80,7 @@ def phases(table: Table, x: str, y: str, panel: str | None = None) -> list[tuple
     table : dict of (rows,) arrays
         The rows of the sweep, with a column success.
     x, y : str
-        The two axes. Numbers ascend along them, words stay in their order.
+        The two axes. Numbers ascend along them, and words keep their order.
     panel : str, optional
         The third axis.
 
@@ -133,9 +134,9 @@ def phase(
 ) -> Figure:
     """Draw how often runs succeed over two axes of a sweep.
 
-    The colour is the success rate. A solid line shows where it is one half. Between the two dashed
-    lines, where an end of its 95 % interval (Wilson's) is one half, the runs do not say on which
-    side of one half the probability lies.
+    The colour is the success rate. A solid line shows where it is one half. Two dashed lines show
+    where an end of its 95 % interval (Wilson's) is one half; between them, the runs do not tell on
+    which side of one half the probability lies.
 
     Parameters
     ----------

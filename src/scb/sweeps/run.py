@@ -89,9 +89,9 @@ def run_sweep(
     scheduler : str, optional
         The address of a Dask scheduler to run on instead.
     retry : bool, default False
-        Whether to run again what has failed.
+        Whether to repeat the runs that failed.
     forecast : Forecast, optional
-        It is told how far the runs have come.
+        A forecast that is told how far the runs have come.
     note : callable, default print
         Called with a line for the user, for instance when a process dies.
     file : Path, optional
@@ -163,7 +163,8 @@ def sweep_state(
     kinds : dict of Kind
         The kinds of sweep by name.
     further : callable
-        Returns more kinds; called if the sweep is of none of ``kinds``.
+        A function that returns further kinds; called if the kind of the sweep is not among
+        ``kinds``.
 
     Returns
     -------

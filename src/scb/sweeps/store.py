@@ -1,8 +1,8 @@
 """The directory of a sweep: its file, its rows in batches, and what failed.
 
 Only the process that hands out runs writes here, and only whole files, which appear under their
-names at once. Whatever is killed, everything on disk can be read, no row is there twice, and at
-most what was running is missing.
+names at once. Whichever process is killed, everything on disk can be read, no row is there twice,
+and at most what was running is missing.
 """
 
 import json
@@ -46,7 +46,7 @@ class SweepStore:
 
     sweep.toml      the sweep as it was given, and its digest as a comment
     facts.json      kind, parameters, versions
-    rows/           a Parquet data set: one file for the rows of a few seconds, named by their keys
+    rows/           a Parquet data set: one file per few seconds of rows, named after their keys
     failures.json   runs that raised, each with its parameters and traceback
     table.parquet   all rows in the order of the grid, with success; made from rows/
 
@@ -78,8 +78,8 @@ class SweepStore:
         return [job for job in jobs if job.key not in done and job.key not in failed]
 
     def begin(self, sweep: Sweep, jobs: Sequence[Job]) -> None:
-        """Write the sweep's file and facts; InputError if the directory holds another sweep, or one
-        that other code began and did not finish.
+        """Write the sweep's file and facts; raise an InputError if the directory holds another
+        sweep, or an unfinished one that other code began.
         """
         code = code_digest(type(sweep.jobs()[0]).__module__)
         facts = {

@@ -1,5 +1,5 @@
-"""The paper's assumptions (a) to (d) on a task, each with the value that the task has; with
-several heads also (e), which is ours.
+"""The paper's assumptions (a) to (d) on a task, each with its measured value; with several heads
+also (e), which is ours.
 """
 
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ class Assumption:
     Attributes
     ----------
     name : str
-        The letter of the assumption in the paper, "a" to "d"; "e", which is ours, with several
-        heads.
+        The letter of the assumption in the paper, "a" to "d"; with several heads also "e", which is
+        ours.
     statement : str
         The condition that it states.
     measured : float

@@ -1,7 +1,8 @@
 """Markov chains with a given stationary distribution, built from couplings of μ with itself.
 
 A coupling is a nonnegative (N, N) matrix J whose rows and columns both sum to μ. Then P = J
-diag(1/μ) has columns that sum to 1 and Pμ = μ; couplings are convex, so mixtures of such P keep μ.
+diag(1/μ) has columns that sum to 1 and Pμ = μ; the set of couplings is convex, so mixtures of such
+P keep μ.
 """
 
 from collections.abc import Callable
@@ -88,8 +89,8 @@ def sinkhorn(M: Array, mu: Array, tolerance: float = 1e-14, max_iterations: int 
 
 
 def staircase(mu: Array, rng: np.random.Generator) -> Array:
-    """A random extreme coupling: fill the cells greedily along two random orders of the tokens; 2N
-    − 1 cells at most.
+    """A random extreme coupling: fill the cells greedily along two random orders of the tokens, at
+    most 2N − 1 of them.
     """
     N = len(mu)
     rows = rng.permutation(N)
@@ -236,8 +237,8 @@ def another(ensemble: str, mu: Array, rng: np.random.Generator) -> Array:
 
 
 def near_uniform(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
-    """Columns that sum to 1, with entries proportional to uniforms on [2/3, 4/3]: within a factor 2
-    of equal ones.
+    """Columns that sum to 1, with entries proportional to uniforms on [2/3, 4/3]: within a factor
+    of 2 of equal ones.
     """
     w = rng.uniform(2 / 3, 4 / 3, shape)
     return w / w.sum(axis=0)

@@ -11,7 +11,7 @@ from scb.task import chains
 
 
 class Sizes(NamedTuple):
-    """The numbers of tokens, of positions, of those that a token attends to, and of heads."""
+    """The numbers of tokens, positions, positions that a token attends to, and heads."""
 
     N: int
     T: int
@@ -49,7 +49,9 @@ def checked_sizes(N: Any, T: Any, sparsity: Any, heads: Any) -> Sizes:
 
 
 def random_parts(sizes: Sizes, rng: np.random.Generator, ensemble: str, K_P: float | None) -> Parts:
-    """Draw P of an ensemble, a sparse Q, and with several heads further P_h and their positions."""
+    """Draw P from an ensemble and a sparse Q; with several heads, also further P_h and their
+    positions.
+    """
     N, T, sparsity, heads = sizes
     P = chains.of_ensemble(ensemble, N, rng)
     if K_P is not None:

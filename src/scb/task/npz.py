@@ -29,7 +29,7 @@ _UNREADABLE = (
 def write_npz(path: Path, arrays: dict[str, NDArray[Any]], overwrite: bool) -> None:
     """Write an .npz file as ``np.savez`` does, sealed: the digest is in the comment of the archive.
 
-    A task that is there is replaced, any other file only if ``overwrite`` is true.
+    An existing task is replaced; any other file is replaced only if ``overwrite`` is true.
     """
     refuse_foreign(path, _MARK, overwrite)
     buffer = io.BytesIO()
@@ -42,7 +42,7 @@ def write_npz(path: Path, arrays: dict[str, NDArray[Any]], overwrite: bool) -> N
 @contextmanager
 def reading_npz(path: Path) -> Iterator[dict[str, NDArray[Any]]]:
     """The arrays of a file that ``write_npz`` wrote, for a block that makes a task of them; errors
-    in it are reported as those of the file.
+    in the block are reported as errors of the file.
     """
     content = read_sealed(path)
     try:
@@ -55,7 +55,7 @@ def reading_npz(path: Path) -> Iterator[dict[str, NDArray[Any]]]:
 
 def stored_arrays(content: bytes) -> dict[str, NDArray[Any]]:
     """The arrays of an .npz file as ``np.savez`` writes it. A compressed one is refused, because a
-    few bytes of it can become any number.
+    few bytes of it can expand to any number of bytes.
     """
     arrays = {}
     with ZipFile(io.BytesIO(content)) as archive:

@@ -54,7 +54,7 @@ class TaskQuantities:
     def K_Q(self) -> float:
         """How far the attention is from uniform: K_Q = ‖Q‖_μ² − 1/T = ‖Q − 11ᵀ/T‖_μ².
 
-        With H heads, T is the number H·T of all places in a column.
+        With H heads, T stands for H·T, the number of places in a column.
         """
         return mu_inner(self.weights, self.weights, self.mu) - 1 / (self.heads * self.T)
 
@@ -89,7 +89,7 @@ class TaskQuantities:
         return Q if self.heads == 1 else Q.reshape(self.heads, self.T, self.N)
 
     def on_support(self, A: Array) -> Array:
-        """Return the entries (Q, N) of an A with the shape of Q at its positions.
+        """Return the entries (Q, N), at the positions of Q, of an array A with the shape of Q.
 
         Parameters
         ----------

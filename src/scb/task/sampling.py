@@ -289,8 +289,8 @@ def independent_tokens(p: Array, n: int, rng: np.random.Generator, chunk: int = 
 
 
 def closed_cumulative(p: Array) -> Array:
-    """Cumulative sums of distributions in columns, with rounding taken out: from the last positive
-    mass on, exactly 1.
+    """Cumulative sums of distributions in columns, without rounding errors at the end: exactly 1
+    from the last positive mass on.
     """
     cumulative = np.asfortranarray(np.cumsum(p, axis=0))
     cumulative[cumulative >= cumulative[-1] * (1 - 1e-14)] = 1.0

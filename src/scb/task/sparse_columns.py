@@ -97,7 +97,7 @@ def sparse_entries(
     positions: ArrayLike, weights: ArrayLike, owners: ArrayLike | None, P: Array, T: int
 ) -> tuple[NDArray[Any], NDArray[Any], Array]:
     """Rows, columns and values of the entries that ``positions``, ``weights`` and ``owners``, all
-    (Q, N), give; weights of 0 give none. Row t of head h is row h·T + t.
+    (Q, N), define; weights of 0 define none. Row t of head h is row h·T + t.
     """
     N = P.shape[-1]
     H = len(P) if P.ndim == 3 else 1
@@ -135,7 +135,7 @@ def sparse_entries(
 def distributions(name: str, array: Array) -> Array:
     """The array, whose columns must be distributions to 1e-9.
 
-    Columns are divided by their sums where these are off by more than rounding, so that a saved
+    Columns are divided by their sums only where these are off by more than rounding, so a saved
     task loads unchanged.
     """
     if not np.isfinite(array).all():

@@ -29,9 +29,8 @@ class Stream:
     Attributes
     ----------
     step : int
-        The number of the mini-batch that comes next. Batch i depends only on the task,
-        ``batch_size``, ``seed`` and i, so a stream that starts at the ``step`` of an earlier one
-        continues it.
+        The number of the next mini-batch. Batch i depends only on the task, ``batch_size``,
+        ``seed`` and i, so a stream that starts at the ``step`` of an earlier one continues it.
 
     Examples
     --------

@@ -36,7 +36,7 @@ class Task(TaskQuantities):
 
     A sample is a context x of T tokens, followed by a last token k; all T + 1 tokens are drawn
     independently from μ, the stationary distribution of P. The next token, which is to be
-    predicted, then has the distribution Σ_t Q[t, k]·P[:, x_t]. Invalid P or Q raise an
+    predicted, then has the distribution Σ_t Q[t, k]·P[:, x_t]. An invalid P or Q raises an
     ``InputError`` that says what is wrong.
 
     With H heads there are matrices P_h with a common stationary distribution and attentions Q_h

@@ -118,8 +118,8 @@ def expected_preconditioned_gradients(task: Task, V: Array, A: Array) -> tuple[A
     | E∇̂_V l = ‖A‖_μ² (V − μ1ᵀ) − ⟨Q, A⟩_μ (P − μ1ᵀ)
     | E∇̂_A l = (‖V‖_μ² − ‖μ‖²)(A − 11ᵀ/T) − (⟨V, P⟩_μ − ‖μ‖²)(Q − 11ᵀ/T)
 
-    With several heads, Ṽ_h = V_h − μ1ᵀ and the task's P̃_g, columns of A sum to 1 over all heads
-    together, and c removes the mean over all heads and positions:
+    With several heads, let Ṽ_h = V_h − μ1ᵀ and P̃_g = P_g − μ1ᵀ. The columns of A sum to 1 over all
+    heads together, and c removes the mean over all heads and positions:
 
     | E∇̂_{V_h} l = Σ_g ⟨A_h, A_g⟩_μ Ṽ_g − Σ_g ⟨A_h, Q_g⟩_μ P̃_g
     | E∇̂_{A_h} l = c[ Σ_g ⟨Ṽ_h, Ṽ_g⟩_μ A_g − Σ_g ⟨Ṽ_h, P̃_g⟩_μ Q_g ]

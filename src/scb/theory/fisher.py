@@ -19,10 +19,10 @@ class Information:
 
     It is stored as the blocks that do not vanish.
 
-    P is the (N, C) matrix of label distributions, and row k of the (K, s) array q has the weights
-    of the mixture in state k, for a task the last token. The blocks do not take into account that
-    columns of P and rows of q sum to 1; ``variances``, ``solve`` and ``inverse`` do, by working on
-    the tangent space of these constraints.
+    P is the (N, C) matrix of label distributions, and row k of the (K, s) array q holds the weights
+    of the mixture in state k, which for a task is the last token. The blocks do not take into
+    account that columns of P and rows of q sum to 1; ``variances``, ``solve`` and ``inverse`` do,
+    by working on the tangent space of these constraints.
 
     Attributes
     ----------

@@ -6,14 +6,14 @@ and w the row of the projector (``geometry.projector_row``), the preconditioned 
 
     ∇̂_V = C r zᵀ,  z = m/μ − (1ᵀm)w          ∇̂_{a^(k)} = (I − 11ᵀ/T)(VX)ᵀr / μ_k,
 
-and nothing in other columns of A. Given the context the label has the distribution λ = Pμ_q, μ_q =
+and nothing in other columns of A. Given the context, the label has the distribution λ = Pμ_q, μ_q =
 Xq^(k), so with e = Vm − λ
 
     E[rrᵀ | X, k] = eeᵀ + diag(λ) − λλᵀ.
 
 All of these are sums over independent tokens: second moments of gradients are moments of degree
-four of such sums, which ``token_moments`` has in closed form. A mini-batch of B samples has 1/B of
-the covariance of one.
+four of such sums, which ``token_moments`` has in closed form. The covariance for a mini-batch of B
+samples is 1/B of that for one sample.
 """
 
 from functools import cached_property

@@ -100,7 +100,7 @@ class SampleStream(_Endless):
     Attributes
     ----------
     step : int
-        The number of the batch that comes next.
+        The number of the next batch.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 rates.
 
 Parameters of all models are stacked along a first axis and go through ``torch.func.vmap``; each
-model has its own task and its own learning rate, and none knows of the others. On a GPU the steps
+model has its own task and its own learning rate, and none affects the others. On a GPU the steps
 are recorded once and replayed.
 """
 
@@ -147,7 +147,7 @@ class Ensemble:
 def excess(
     truth: torch.Tensor, F: torch.Tensor, mu: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """(G,) twice: what is left of the excess loss of a model that always predicts μ, in KL
+    """(G,) twice: the excess loss as a fraction of that of a model that always predicts μ, in KL
     divergence and in squared error.
     """
     trivial = mu[:, None].expand_as(truth)

@@ -6,7 +6,7 @@ U·m, and moments separate its two factors:
 
     a_t^(k) = E[⟨G, U e_{x_t}⟩ | k] / E‖U e_x‖²         U = E[G mᵀ] E[m mᵀ]⁺
 
-Taking them in turns is a power iteration for the best such form. The a_t that stand out are kept,
+Computing them in turn is a power iteration for the best such form. The a_t that stand out are kept,
 and the rest of a column is one number for all positions. With so few unknowns, least squares fits G
 exactly where it has the form, and the remainder is what the form does not explain. No label is
 drawn: the predictions themselves are regressed, and they have no noise.

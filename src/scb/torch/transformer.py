@@ -2,8 +2,8 @@
 nothing hidden.
 
 With one layer, the prediction after the last token needs one query only, and a key or value depends
-only on a token and its position. There are T·N such pairs, often far fewer than tokens in a
-mini-batch: ``Transformer`` then works on a table of them, which gives the same numbers in a
+only on a token and its position. There are T·N such pairs, often far fewer than there are tokens in
+a mini-batch: ``Transformer`` then works on a table of them, which gives the same numbers in a
 fraction of the time.
 """
 
@@ -46,11 +46,12 @@ class Transformer(nn.Module):
     centre : (N,) array, optional
         The distribution μ of the tokens. If given, the μ-weighted mean over tokens is subtracted
         from the values at each position, so that a value carries only how a token differs from the
-        others, as with the μ-projector of ``Algorithm1``. For one layer only. By default values
-        are not centred.
+        others, as with the μ-projector of ``Algorithm1``. This is for one layer only. By default
+        values are not centred.
     init : float, optional
         The standard deviation of the initial weights; GPT-2 uses 0.02. By default PyTorch's own
-        initialisation is used, whose weights are larger and learn these tasks from fewer samples.
+        initialisation is used; its weights are larger, and models learn these tasks from fewer
+        samples with it.
 
     Examples
     --------

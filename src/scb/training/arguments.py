@@ -25,6 +25,6 @@ def check_kinds(task: Any, recipe: Any, source: Any, device: Any) -> None:
 
 
 def check_judge(judge: Any, judge_samples: Any) -> int | None:
-    """The number of held-out samples, checked, as is whether there is a judge."""
+    """Check ``judge`` and the number of held-out samples, and return the latter."""
     coerced("judge", judge, bool | None)
     return None if judge_samples is None else integer("judge_samples", judge_samples, low=2)

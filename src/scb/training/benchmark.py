@@ -37,7 +37,7 @@ Step = Callable[[int], float]
 
 
 class Baseline(NamedTuple):
-    """How its step is made, how many training steps one call takes, and what must be installed."""
+    """How a baseline makes a step, how many steps one call takes, and what must be installed."""
 
     make: Callable[[Task], Step]
     steps: int = 1
@@ -45,13 +45,13 @@ class Baseline(NamedTuple):
 
 
 def start(task: Task) -> tuple[Array, Array]:
-    """A point part of the way: α_V = α_A = 0.3."""
+    """A point part of the way to the truth: α_V = α_A = 0.3."""
     return np.ascontiguousarray(line_V(task, 0.3)), line_A(task, 0.3)
 
 
 def stage_of(task: Task) -> Stage:
-    """η = 0.005, as in Stage 2 of the paper's experiment; smaller for large N, where 64 samples per
-    step would diverge.
+    """η = 0.005, as in Stage 2 of the paper's experiment; smaller for large N, where steps with 64
+    samples would diverge.
     """
     eta = 0.005 if task.N <= 20 else 1e-4
     return Stage(
@@ -103,8 +103,8 @@ def baselines(file: Path | None) -> dict[str, Baseline]:
 
 
 def serve(baseline: Baseline, N: int, T: int) -> None:
-    """One baseline in a process of its own: its first loss; milliseconds per step for each seed on
-    stdin; at the end its memory.
+    """Run one baseline in a process of its own: print its first loss, the milliseconds per step for
+    each seed on stdin, and at the end its memory.
     """
     step = baseline.make(Task.random(N, T, 2))
     print(step(0), flush=True)  # compiles

@@ -1,4 +1,4 @@
-"""The engine on a GPU, which takes the samples that ``Fused`` takes on the processor."""
+"""The engine on a GPU, which takes the same samples as ``Fused`` on the CPU."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -106,11 +106,11 @@ class Cuda:
     and A of each run stay.
 
     Token for token the samples are those of ``Fused``. Sums over positions and samples are rounded
-    differently (``kernels.cuda``), so a step agrees with the processor's to about 1e-7; on one kind
-    of GPU it is the same to the last bit every time, however the batch is divided and whatever runs
-    are beside it. Where A is frozen, ``Fused`` takes the steps, which do not depend on T. Only
-    large ones are then taken on the GPU: it draws the tokens at the positions where A is not 0, the
-    same as in whole contexts (``Composed``), or all tokens if A is seldom 0.
+    differently (``kernels.cuda``), so a step agrees with the CPU's to about 1e-7. On one kind of
+    GPU, a step is the same to the last bit every time, however the batch is divided and whatever
+    runs are beside it. Where A is frozen, ``Fused`` takes the steps, which do not depend on T. Only
+    large steps are then taken on the GPU, which draws the tokens at the positions where A is not 0,
+    the same as in whole contexts (``Composed``), or all tokens if A is seldom 0.
 
     Parameters
     ----------
@@ -159,8 +159,8 @@ class Cuda:
     def take_together(
         self, requests: Mapping[int, Request], every: int | None = None
     ) -> dict[int, Taken]:
-        """Take the steps that each run asks for, those with equal batches together. If they pass
-        steps that are multiples of ``every``, look at the run after those.
+        """Take the steps that each run asks for, together where batches are equal. If these steps
+        pass multiples of ``every``, look at the run after each of those.
         """
         taken = {}
         groups = defaultdict(list)

@@ -22,7 +22,7 @@ class Evaluations:
     """Evaluations of a run that are not in its history yet.
 
     Of A only sums over its columns are kept. The rows are computed all at once, when they are
-    needed: one by one they would take longer than small steps.
+    needed: computing them one by one would take longer than small steps.
     """
 
     def __init__(self, task: Task) -> None:
@@ -55,8 +55,8 @@ class Evaluations:
         self._points.append((looks.V, looks.moments, looks.on_support))
 
     def noted(self, run: Run, batch_loss: float, every: int) -> bool:
-        """Evaluate a run if that is due, every so many steps and at the end of each stage; return
-        whether it was.
+        """Evaluate a run if that is due, which it is every so many steps and at the end of each
+        stage; return whether it was.
         """
         due = run.step % every == 0 or run.finished or run.stage_step == 0
         if due:

@@ -33,8 +33,8 @@ def fingerprints(**parts: Any) -> dict[str, str]:
 
 
 def identity(made_by: Mapping[str, str]) -> str:
-    """One digest of all parts that determine a run: its files carry it, so that none is taken for
-    that of another run.
+    """One digest of all parts that determine a run: the files of the run carry it, so none of them
+    is taken for a file of another run.
     """
     return fingerprints(run=dict(sorted(made_by.items())))["run"]
 

@@ -229,7 +229,7 @@ def choose_engine(
 
 
 def asked(run: Run, recipe: Recipe, every: int, far: int) -> tuple[Run, Request]:
-    """The steps of a run up to an evaluation, end of a stage or check of its ``stop``, at most
+    """The steps of a run up to its next evaluation, end of a stage or check of ``stop``, at most
     ``far`` (a multiple of ``every``), and the run before them.
     """
     stage = recipe.stages[run.stage]
@@ -309,8 +309,8 @@ def judged(
     judge: bool | None,
     judge_samples: int | None,
 ) -> Run:
-    """The run, with its verdict if it has finished, by further samples of its source, or of the
-    task if the source is a data set.
+    """The run, with its verdict if it has finished. The verdict is based on further samples of its
+    source, or of the task if the source is a data set.
     """
     if not run.finished:
         return run

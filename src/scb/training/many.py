@@ -35,12 +35,12 @@ def train_many(
 
     Each run is the one that ``scb.train`` returns for its task, recipe and seed, to the last bit.
     On a GPU, runs with equal batch sizes take their steps together, which pays when steps are
-    small. On the processor, each thread has a run of its own.
+    small. On a CPU, each thread has a run of its own.
 
     Parameters
     ----------
     tasks : Task or list of Task
-        The task of each run. On a GPU all have the same N, T and sparsity.
+        The task of each run. On a GPU, all must have the same N, T and sparsity.
     recipes : Recipe or list of Recipe
         The recipe of each run.
     seeds : int or list of int, default 0

@@ -63,7 +63,7 @@ class ProgressBar:
     def text(self, run: Run, now: float) -> str:
         """Format the text beside the bar.
 
-        It has the stage, the step, the signals, and the time left or, at the end, the time taken.
+        It gives the stage, the step, the signals, and the time left or, at the end, the time taken.
 
         Parameters
         ----------

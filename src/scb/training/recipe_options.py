@@ -69,8 +69,8 @@ def all_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def recipe_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a recipe, checked and converted to its types; ValueError for a name or value
-    that it does not take.
+    """The options of a recipe, checked and converted to its types; raises a ValueError for a name
+    or value that the recipe does not take.
     """
     one_of("recipe", recipe, RECIPES)
     hints = recipe_hints(recipe)

@@ -143,7 +143,7 @@ class ThresholdNormalize:
     Attributes
     ----------
     threshold : float
-        The threshold; in the paper of order 1/Q.
+        The threshold, which is of order 1/Q in the paper.
 
     Examples
     --------
@@ -306,7 +306,7 @@ def noise_threshold(A: Array, false_positions: float = 0.01) -> Array:
 
 def standing_out(A: Array, mu: Array) -> float:
     """Estimate α_A without knowing the truth: the μ-weighted mean, over columns, of the mass that
-    stands out from the noise. An A on a GPU is asked for that mass.
+    stands out from the noise. If A is on a GPU, that mass is computed there.
     """
     # Import lazily: Numba is slow to load.
     from scb.kernels.step.lazy_columns import mass_beyond

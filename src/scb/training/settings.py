@@ -37,7 +37,7 @@ SOURCES = Registry(
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file; an InputError if it is not one."""
+    """The tables of a TOML file; raises an InputError if it is not one."""
     try:
         return tomllib.loads(read_regular(path).decode())
     except (ValueError, RecursionError) as error:
@@ -226,7 +226,7 @@ class TrainingSettings:
         directory : str or Path
             The directory of the run.
         run : str, optional
-            The identity of the run, so that the file is not taken for that of another run.
+            The identity of the run, so the file is not taken for that of another run.
         """
         make_directory(Path(directory))
         write_json(Path(directory) / FILE, asdict(self) | {_RUN: run})
@@ -259,7 +259,7 @@ def _read_kept(path: Path) -> tuple[dict[str, Any], str]:
 def load_run(directory: Path) -> tuple[Run, TrainingSettings]:
     """Load a run and its settings from a directory that ``scb train`` wrote.
 
-    Raise an InputError if the files there are not those of one run.
+    Raise an InputError if the files there do not belong to one run.
 
     Parameters
     ----------

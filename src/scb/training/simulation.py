@@ -25,7 +25,7 @@ def simulate(task: Task, recipe: Recipe, seed: int = 0, every: int = 10) -> dict
     """Simulate a run with Gaussian gradients.
 
     The history has the same distribution as that of ``train(task, recipe, source=Gaussian(task))``,
-    with two differences: the sign is resolved by that of α_A instead of by skewness, and the
+    with two differences: the sign is resolved by the sign of α_A instead of by skewness, and the
     ``stop`` of a stage is ignored.
 
     Parameters
@@ -37,7 +37,7 @@ def simulate(task: Task, recipe: Recipe, seed: int = 0, every: int = 10) -> dict
     seed : int, default 0
         The seed.
     every : int, default 10
-        Steps between two rows.
+        The number of steps between two rows of the history.
 
     Returns
     -------

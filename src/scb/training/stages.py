@@ -1,4 +1,4 @@
-"""The stages of a recipe, and the two update rules of Algorithm 1 and of plain descent."""
+"""The stages of a recipe, and two update rules: that of Algorithm 1 and that of plain descent."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The updates of Algorithm 1 as pure functions, each one line of it."""
+"""The updates of Algorithm 1 as pure functions, each of which is one line of it."""
 
 import numpy as np
 

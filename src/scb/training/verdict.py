@@ -1,7 +1,7 @@
 """Whether a run has learned its task, in words: judged by held-out samples, or by the true P and Q.
 
-At (P, Q) the expected preconditioned gradients vanish, and elsewhere they say how far away it is:
-with S = ‖A‖_μ² and K_V = ‖V − μ1ᵀ‖_μ²
+At (P, Q) the expected preconditioned gradients vanish, and elsewhere they show how far away (P, Q)
+is: with S = ‖A‖_μ² and K_V = ‖V − μ1ᵀ‖_μ²
 
     E∇̂_V l = S(V − μ1ᵀ) − ⟨Q, A⟩_μ (P − μ1ᵀ)        E∇̂_A l = K_V(A − 11ᵀ/T) − K_VP(Q − 11ᵀ/T),
 
@@ -159,7 +159,7 @@ class HeldOut:
     Parameters
     ----------
     batch_size : the number of samples in each batch
-    K_P : the constant ‖P − μ1ᵀ‖_μ² of the task; a V with less than half of it, or more than twice,
+    K_P : the constant ‖P − μ1ᵀ‖_μ² of the task; a V whose K_V is below half of it, or above twice,
     has not learned P
     sparsity : the largest number of positions that a token attends to
     tolerance : the largest distance that counts as learned

@@ -1,4 +1,4 @@
-"""Compiling ahead: the smallest work that uses each family of kernels; Numba keeps them."""
+"""Compiling ahead: the least work that uses each family of kernels, which Numba then keeps."""
 
 from scb.inputs import one_of
 from scb.kernels.compiler import functions_compiled
@@ -14,7 +14,7 @@ SECONDS = {"sampling": 0.6, "training": 25.0, "mixture": 3.6}
 
 
 def compile_kernels(family: str, N: int = 3) -> bool:
-    """Compile a family of kernels now, so that the first run need not.
+    """Compile a family of kernels now, so that the first run does not have to.
 
     Parameters
     ----------

@@ -39,7 +39,9 @@ class NegativeJob(Job):
     lam: float = 1e-5
 
     def run(self) -> Rows:
-        """One row: how many entries there are, how many lie below −λ, and the least over λ."""
+        """One row: how many entries there are, how many lie below −λ, and the least one divided by
+        λ.
+        """
         task = random_task(self.N, self.T, 2, self.replicate, self.ensemble)
         recipe = paper(task, steps=(400, self.step - 400, 0), lam=self.lam, resolve_sign=False)
         done = train(task, recipe, self.seed, every=NEVER, judge=False)
@@ -55,8 +57,9 @@ class NegativeJob(Job):
 
 @dataclass(frozen=True)
 class StageOneEndJob(Job):
-    """The signals at the end of Stage 1 with the batch of its main lemma, all constants 1;
-    simulated."""
+    """The signals at the end of a simulated Stage 1 with the batch of its main lemma and all
+    constants 1.
+    """
 
     label: ClassVar = {"experiment": "checks", "job": "StageOneEndJob"}
     seconds: ClassVar = 0.2
@@ -127,8 +130,9 @@ class ErrorDecayJob(Job):
 
 @dataclass(frozen=True)
 class PlannedJob(Job):
-    """Algorithm 1 with what ``scb plan`` asks for, at a size inside all assumptions and the range
-    of ε; simulated, with batches of at most 10¹², which is less than asked."""
+    """Algorithm 1 with the settings of ``scb plan``, at a size inside all assumptions and the range
+    of ε. It is simulated, with batches of at most 10¹², which is less than planned.
+    """
 
     label: ClassVar = {"experiment": "checks", "job": "PlannedJob"}
     seconds: ClassVar = 0.5

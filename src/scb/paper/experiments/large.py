@@ -1,8 +1,8 @@
-"""What asks for a GPU: the paper's simulated sizes with real gradients, the planner's batch sizes,
+"""What needs a GPU: the paper's simulated sizes with real gradients, the planner's batch sizes, and
 large sizes for signs and rates.
 
-A job of these takes steps on the processor, too, if it has no ``device``: the same samples, at
-sizes that it can bear.
+Without a ``device``, these jobs take their steps on the CPU, with the same samples, at sizes that
+it can bear.
 """
 
 from dataclasses import dataclass
@@ -42,8 +42,9 @@ KEPT = (
 
 @dataclass(frozen=True)
 class RealJob(Job):
-    """A run of Figure 5 in the paper's appendix, which simulates it, with real gradients; or
-    simulated at the same settings."""
+    """A run of Figure 5 in the paper's appendix, with real gradients where the paper simulates it;
+    or simulated with the same settings.
+    """
 
     label: ClassVar = {"experiment": "large", "job": "RealJob"}
 
@@ -58,12 +59,12 @@ class RealJob(Job):
 
     @property
     def seed(self) -> int:
-        """The number of the run; all runs of a size have one task."""
+        """The number of the run; all runs of a size share one task."""
         return self.trial
 
     @property
     def cost(self) -> float:
-        """Seconds: of simulated runs as measured, of real ones at 5·10¹¹ tokens per second."""
+        """Seconds: measured for simulated runs, and at 5·10¹¹ tokens per second for real ones."""
         return 2.0 if self.gradients == "simulated" else 2e-12 * self.batch_size * self.T * 1000
 
     def run(self) -> Rows:
@@ -85,7 +86,8 @@ class RealJob(Job):
 @dataclass(frozen=True)
 class PlanJob(Job):
     """Algorithm 1 with exactly the batch sizes, steps, step sizes, λ and thresholds that ``scb
-    plan`` asks for."""
+    plan`` prescribes.
+    """
 
     label: ClassVar = {"experiment": "large", "job": "PlanJob"}
 
@@ -109,7 +111,7 @@ class PlanJob(Job):
         return 90.0
 
     def plan(self, task: Task) -> Plan:
-        """What the lemmas ask for, K_P and K_Q being known."""
+        """The settings that the lemmas require, with K_P and K_Q known."""
         return make_plan(
             self.N, self.T, self.sparsity, self.epsilon, self.delta, K_P=task.K_P, K_Q=task.K_Q
         )

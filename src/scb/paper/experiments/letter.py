@@ -1,5 +1,6 @@
-"""Theorem 4.1, transfer, by its letter: its θ, a fixed λ, its stages and nothing after them, on
-pairs of tasks on both sides of its condition ⟨P̂, P⟩_μ ≥ 2‖μ‖²."""
+"""Theorem 4.1, on transfer, to the letter: its θ, a fixed λ, its stages and nothing after them, on
+pairs of tasks on both sides of its condition ⟨P̂, P⟩_μ ≥ 2‖μ‖².
+"""
 
 from dataclasses import dataclass, replace
 from math import ceil, log, sqrt
@@ -44,7 +45,9 @@ def chain_task(N: int, T: int, chain: Chain, replicate: int) -> Task:
 
 
 def sharp_transition(mu: Array, replicate: int, use: str) -> Array:
-    """A random P with K_P ≥ 0.6(1 − ‖μ‖²), of which 1 − ‖μ‖² is the most, and (c) with 1.4."""
+    """A random P with K_P ≥ 0.6(1 − ‖μ‖²), where 1 − ‖μ‖² is the largest possible, and (c) with
+    1.4.
+    """
     square = float(mu @ mu)
     rng = np.random.default_rng(seed_of(use=f"sharp {use}", N=len(mu), replicate=replicate))
     return random_transition(mu, max(CONTRAST, 0.6 * (1 - square) / square), rng)
@@ -53,8 +56,8 @@ def sharp_transition(mu: Array, replicate: int, use: str) -> Array:
 def partner(task: Task, chain: Chain, overlap: float, replicate: int) -> Array:
     """A P̂ with the μ of the task and this overlap with P.
 
-    That of ``Task.related`` is blunter than P. For a sharp P it is a mixture of P with another
-    sharp matrix, so that the condition is met by pairs with a smaller overlap too.
+    The P̂ of ``Task.related`` is blunter than P. For a sharp P, P̂ is a mixture of P with another
+    sharp matrix, so that pairs with a smaller overlap meet the condition too.
     """
     if chain != "sharp":
         seed = seed_of(use="letter", N=task.N, overlap=overlap, replicate=replicate)
@@ -79,9 +82,9 @@ def cosine(task: Task, P_hat: Array) -> float:
 class LetterJob(Job):
     """One run of Theorem 4.1 from the P̂ of a related task, with the paper's projector.
 
-    θ = √(c/log(1/ε)). One step on A with η = 1; entries below λ₀ = θ/(6QNK_P) are removed. Stage 2
-    has λ = η√ε/(2Q) and ends when (α_V + α_A)/2 = 0.95. Then come thresholding-normalisation at
-    1/(6Q) and Stage 3.
+    θ = √(c/log(1/ε)). One step on A is taken with η = 1, and entries below λ₀ = θ/(6QNK_P) are
+    removed. Stage 2 has λ = η√ε/(2Q) and ends when (α_V + α_A)/2 = 0.95. Then come
+    thresholding-normalisation at 1/(6Q) and Stage 3.
     """
 
     label: ClassVar = {"experiment": "letter", "job": "LetterJob"}

@@ -29,7 +29,8 @@ class NoiseJob(Job):
 
     def run(self) -> Rows:
         """One row: ‖h_A‖_μ², the largest |entry| of h, and its mean square, where h is the noise of
-        the gradient a unit of μ_k."""
+        the gradient per unit of μ_k.
+        """
         # One task, many batches: the noise of a batch, not of tasks
         task = random_task(self.N, self.T, 2, 0)
         V = line_V(task, 0.5)
@@ -47,7 +48,7 @@ class NoiseJob(Job):
 
 @dataclass(frozen=True)
 class RoundingJob(Job):
-    """A at α_A = 0.3 with noise as large as the lemma allows; threshold α_A/(6Q)."""
+    """A at α_A = 0.3 with noise as large as the lemma allows; the threshold is α_A/(6Q)."""
 
     label: ClassVar = {"experiment": "rounding", "job": "Job"}
     seconds: ClassVar = 0.005

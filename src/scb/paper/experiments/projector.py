@@ -1,10 +1,10 @@
 """The paper's projector and the μ-projector: noise at the start, and what Stage 1 needs
 to find the sign by its drift.
 
-Stage 1 in a line: α_V + α_A grows by the factor 1 + η a step, from a drift η/(T·K_Q) and the noise
-η_V⟨h_V, P⟩_μ/K_P, so its sign is right with probability Φ(z) if B = z² η T² Var⟨h_V, P⟩_μ/(2 K_P²)
-for the noise h_V of one sample. With the paper's projector the variance does not fall with T, with
-the other it is O(1/T): B should grow like T² and like T.
+Stage 1 in one line: α_V + α_A grows by the factor 1 + η per step, from a drift η/(T·K_Q) and the
+noise η_V⟨h_V, P⟩_μ/K_P, so its sign is right with probability Φ(z) if B = z² η T² Var⟨h_V, P⟩_μ/(2
+K_P²) for the noise h_V of one sample. With the paper's projector the variance does not fall with T,
+whereas with the μ-projector it is O(1/T), so B should grow like T² and like T, respectively.
 """
 
 from dataclasses import dataclass
@@ -63,7 +63,8 @@ class StartNoiseJob(Job):
 
     def run(self) -> Rows:
         """One row: the mean of ‖h_V‖_μ² over mini-batches, its exact value, its limit for long T,
-        and the B that it asks for."""
+        and the B that it requires.
+        """
         task = same_chain(self.N, self.T, self.replicate)
         mu = task.mu
         V, A = uniform_start(mu, self.T)

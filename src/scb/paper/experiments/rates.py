@@ -63,7 +63,7 @@ NEVER = 1 << 30  # steps between evaluations that nobody asks for
 
 
 class Point(NamedTuple):
-    """Where a run stands between stages."""
+    """The state of a run between stages."""
 
     task: Task
     V: Array  # (N, N)
@@ -108,7 +108,7 @@ class Least(NamedTuple):
 
     @property
     def samples(self) -> float:
-        """Of one run."""
+        """The samples of one run."""
         return self.batch_size * self.steps
 
 
@@ -159,12 +159,12 @@ class RateJob(Job):
     """Twenty random tasks, from the uniform start through all three stages, each with the least
     batch that is enough for it.
 
-    Stage 1, the letter of the paper without any trick for the sign, ends at 𝒯₁, when max(α_V, α_A)
-    is 1/(QN). It succeeds if the signal is positive and a threshold tells the positions of Q from
-    all others. Stage 2 begins with the thresholding-projection at λ₀ = 1/(6Q²N), has λ = η√ε/(2Q),
-    and ends when (α_V + α_A)/2 = 0.95. It succeeds if ‖A − Q‖_μ² ≤ ε after the
-    thresholding-normalisation at 1/(6Q). Stage 3 trains V alone for log(1/ε)/η steps, and succeeds
-    if ‖V − P‖_μ² ≤ ε.
+    Stage 1, which follows the paper to the letter without any trick for the sign, ends at 𝒯₁, when
+    max(α_V, α_A) is 1/(QN). It succeeds if the signal is positive and a threshold tells the
+    positions of Q from all others. Stage 2 begins with the thresholding-projection at λ₀ =
+    1/(6Q²N), has λ = η√ε/(2Q), and ends when (α_V + α_A)/2 = 0.95. It succeeds if ‖A − Q‖_μ² ≤ ε
+    after the thresholding-normalisation at 1/(6Q). Stage 3 trains V alone for log(1/ε)/η steps, and
+    succeeds if ‖V − P‖_μ² ≤ ε.
     """
 
     label: ClassVar = {"experiment": "rates", "job": "RateJob"}

@@ -22,7 +22,7 @@ def exact(task: Task, fit: Recovery) -> bool:
 
 @dataclass(frozen=True)
 class SupportJob(Job):
-    """The fewest samples, of nested ones, that give the exact support."""
+    """The fewest samples, from nested sets, that yield the exact support."""
 
     label: ClassVar = {"experiment": "recovery", "job": "SupportJob"}
 
@@ -72,8 +72,9 @@ class BoundJob(Job):
     T: int = 50
 
     def run(self) -> Rows:
-        """One row: squared errors of P and of Q on its support, their bounds, how many 95 %
-        intervals cover, of how many."""
+        """One row: squared errors of P and of Q on its support, their bounds, and how many 95 %
+        intervals cover the truth, out of how many.
+        """
         task = random_task(self.N, self.T, 2, self.replicate)
         fit = recover(sample(task, self.n, self.seed), N=self.N)
         bound = cramer_rao(task, self.n)
@@ -95,7 +96,7 @@ class BoundJob(Job):
 
 @dataclass(frozen=True)
 class SequenceJob(Job):
-    """One long sequence, by likelihood and by the moments, which do not hold there."""
+    """One long sequence, fitted by likelihood and by the moments, which do not hold there."""
 
     label: ClassVar = {"experiment": "recovery", "job": "SequenceJob"}
 

@@ -22,8 +22,8 @@ def second_stage(task: Task, multiple: float, batch_size: int, eta: float) -> Re
     """Stage 2 from the end of a perfect Stage 1, α_V = α_A = 1/(QN) and no error, for as long as it
     takes without noise.
 
-    λ is ``multiple`` standard deviations of one entry's noise in one step: 0 is SGD, and of 4
-    hardly any entry's noise passes it. All else is the same.
+    λ is ``multiple`` standard deviations of one entry's noise in one step: 0 is SGD, and at 4 the
+    noise of hardly any entry exceeds λ. All else is the same.
     """
     signal = min(0.5, 1 / (task.sparsity * task.N))
     stage = Stage(

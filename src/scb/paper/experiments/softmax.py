@@ -73,8 +73,8 @@ class OneStepJob(Job):
 
 @dataclass(frozen=True)
 class AttentionJob(Job):
-    """One run from the uniform start: by softmax attention, by Algorithm 1 with λ = 1e-4, or by
-    SGD, with the same batch.
+    """One run from the uniform start: with softmax attention, Algorithm 1 with λ = 1e-4, or SGD,
+    all with the same batch size.
 
     Softmax is tried with the step size for W of its recipe, and with a tenth of it.
     """
@@ -117,7 +117,7 @@ class StepJob(Job):
     """One run of softmax attention from the uniform start, with a step size of W that grows like a
     power of T.
 
-    The powers have the recipe's step size, 0.04·N·T, at T = 50. "equivalent" is T²η/K_P·N: near
+    At T = 50, all powers have the recipe's step size, 0.04·N·T. "equivalent" is T²η/K_P·N: near
     uniform attention its steps are those of the linear model with η = 0.01.
     """
 

@@ -26,7 +26,7 @@ Chain = Literal["strong", "dense"]
 def spread_task(N: int, T: int, spread: float, chain: Chain, replicate: int) -> Task:
     """A random task with max μ/min μ = ``spread``, the logarithms of μ being equally far apart.
 
-    "strong" has K_P ≥ 1.4‖μ‖² as the ensemble of that name; "dense" has a P of scaled random
+    "strong" has K_P ≥ 1.4‖μ‖², like the ensemble of that name; "dense" has a P of scaled random
     entries and whatever K_P that gives.
     """
     mu = spread ** (np.arange(N) / (N - 1))

@@ -17,8 +17,9 @@ LONG = 59_049
 
 @dataclass(frozen=True)
 class AssumptionsJob(Job):
-    """One run of Algorithm 1 by its letter: sign not resolved, the theorem's thresholds, and
-    all three stages."""
+    """One run of Algorithm 1 to the letter: sign not resolved, the theorem's thresholds, and all
+    three stages.
+    """
 
     label: ClassVar = {"experiment": "theorem", "job": "AssumptionsJob"}
 
@@ -36,7 +37,9 @@ class AssumptionsJob(Job):
         return 1 + self.batch_size * 400 * self.T * 1.3e-9
 
     def run(self) -> Rows:
-        """The history, thinned, with what each assumption measures and whether all of them hold."""
+        """The history, thinned, with the measured value of each assumption and whether all of them
+        hold.
+        """
         task = random_task(self.N, self.T, self.sparsity, self.replicate)
         signal = 1 / (self.sparsity * self.N)  # α at the end of Stage 1
         recipe = paper(

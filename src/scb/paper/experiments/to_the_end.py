@@ -1,10 +1,11 @@
-"""What ℓ1 buys, judged where Algorithm 1 ends: Stage 2 with λ = 0 or λ > 0, as it stands and after
+"""What ℓ1 buys, judged where Algorithm 1 ends: Stage 2 with λ = 0 or λ > 0, as it is and after
 thresholding-normalisation and Stage 3.
 
-Why no ℓ1 may do: without it, one entry of A off the support is noise of variance about
+Why ℓ1 may not be needed: without it, one entry of A off the support is noise of variance about
 ηρ/(2BK_Pμ_k), whatever T is. ‖Δ_A‖² is the sum of NT of them and grows like T. But the threshold
-1/(6Q) meets them one by one, and asks only that the largest be below it: B ∝ log(NT). What is left
-of T is stability: a step on V multiplies V − μ1ᵀ by 1 − η_V‖A‖_μ², and ‖A‖_μ² contains ‖Δ_A‖².
+1/(6Q) acts on them one by one, and requires only that the largest be below it: B ∝ log(NT). T then
+matters only for stability: a step on V multiplies V − μ1ᵀ by 1 − η_V‖A‖_μ², and ‖A‖_μ² contains
+‖Δ_A‖².
 """
 
 from collections.abc import Callable
@@ -181,8 +182,9 @@ class LeastEndJob(Job):
         return (0.3 + 5e-7 * self.N * self.T / 3 + 5 * noise) * 0.1 / self.eta
 
     def run(self) -> Rows:
-        """A row a goal: the least batch, ``samples`` of Stage 2 with it, ‖Δ_A‖_μ² there, and the
-        least batch from which on runs do not diverge."""
+        """One row per goal: the least batch, ``samples`` of Stage 2 with it, ‖Δ_A‖_μ² there, and
+        the least batch from which on runs do not diverge.
+        """
         task = random_task(self.N, self.T, 2, self.replicate, self.ensemble)
         runs = self._search(task)
         steps = second_stage(task, self.multiple, SMALLEST, self.eta).stages[0].steps
@@ -215,7 +217,9 @@ class LeastEndJob(Job):
 
 
 def least(runs: list[tuple[int, Ends]], good: Callable[[Ends], bool]) -> tuple[float, Ends]:
-    """The least batch whose run and the next one's are good, with its run; ∞ if there is none."""
+    """The least batch whose run is good, as is that of the next batch, with its run; ∞ if there is
+    none.
+    """
     for (batch, first), (_, second) in pairwise(runs):
         if good(first) and good(second):
             return float(batch), first

@@ -47,7 +47,7 @@ SUMMARY += ("sim_A", "dist_V_star", "dist_A_star", "sim_A_star")
 
 @dataclass(frozen=True)
 class TrainingJob(Job):
-    """One task, by all methods, which have Stage 1 in common.
+    """One task, learned by all methods, which share Stage 1.
 
     ``rate`` multiplies all of the paper's step sizes; a ``summary`` keeps these steps of a run
     instead of its whole history.
@@ -166,8 +166,9 @@ LATE = ("proximal, sign settled", "proximal, largest λ", "SGD, sign settled")
 
 @dataclass(frozen=True)
 class LateJob(Job):
-    """One task, by methods with λ = 1e-5, 3e-4 and 0, for many more steps than the paper's
-    1,000."""
+    """One task, learned by methods with λ = 1e-5, 3e-4 and 0, for many more steps than the paper's
+    1,000.
+    """
 
     label: ClassVar = {"experiment": "training", "job": "LateJob"}
 
@@ -183,8 +184,9 @@ class LateJob(Job):
         return 64 * self.T * len(LATE) * self.steps * 8e-10
 
     def run(self) -> Rows:
-        """One row a method: distance and loss at the end, where they were least, and the loss where
-        the distance was."""
+        """One row per method: distance and loss at the end, where they were least, and the loss
+        where the distance was least.
+        """
         size = {"N": self.N, "T": self.T, "ensemble": self.ensemble}
         job = TrainingJob(
             methods=LATE, replicate=self.replicate, steps=self.steps, every=50, **size
@@ -255,8 +257,9 @@ class SoftmaxJob(Job):
 
 @dataclass(frozen=True)
 class LastStageJob(Job):
-    """Stages 1 and 2 of the tuned recipe; then Stage 3, or Stage 2 going on for as many steps of as
-    many samples."""
+    """Stages 1 and 2 of the tuned recipe; then either Stage 3, or Stage 2 continued for as many
+    steps with as many samples.
+    """
 
     label: ClassVar = {"experiment": "last stage", "job": "Job"}
     seconds: ClassVar = 0.08

@@ -1,5 +1,6 @@
-"""How many samples it takes to know P and Q to ε: from scratch, transferred, by the paper's letter;
-and where transfer ends."""
+"""How many samples it takes to know P and Q to ε: from scratch, with transfer, and by the letter of
+the paper; and where transfer ends.
+"""
 
 import warnings
 from dataclasses import dataclass
@@ -80,8 +81,9 @@ differs."""
 
 
 def family_task(family: str, N: int, T: int, sparsity: int, replicate: int) -> Task:
-    """A random task: "strong" meets the assumptions, "zipf" has a μ like 1/n, and "flat" a P nearer
-    to μ1ᵀ, K_P an eighth."""
+    """A random task: "strong" meets the assumptions, "zipf" has a μ like 1/n, and "flat" has a P
+    nearer to μ1ᵀ, with an eighth of K_P.
+    """
     task = random_task(N, T, sparsity, replicate)
     if family == "strong":
         return task
@@ -148,8 +150,8 @@ class DriftJob(Job):
     """Stage 1 as the paper has it: the drift η/(T·K_Q) has to decide the sign. Simulated, with the
     batch that this should need.
 
-    The batch is ``sign_batch`` of ``experiments.projector``: like T² with the paper's projector,
-    like T with the other.
+    The batch is ``sign_batch`` of ``experiments.projector``: it grows like T² with the paper's
+    projector and like T with the μ-projector.
     """
 
     label: ClassVar = {"experiment": "transfer", "job": "DriftJob"}

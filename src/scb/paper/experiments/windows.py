@@ -29,8 +29,8 @@ class WindowsJob(Job):
     """One run of ``tuned`` on mini-batches from a data set: the windows of one sequence, or as many
     independent samples.
 
-    Algorithm 1 has to know μ. It gets that of the task, or how often the tokens come in the data,
-    which is all that a learner has.
+    Algorithm 1 has to know μ. It is given the μ of the task, or the frequencies of the tokens in
+    the data, which are all that a learner has.
     """
 
     label: ClassVar = {"experiment": "windows", "job": "WindowsJob"}
@@ -76,7 +76,7 @@ class WindowsJob(Job):
 
 @dataclass(frozen=True)
 class MarginalJob(Job):
-    """How often each token comes in one long sequence, beside μ."""
+    """How often each token occurs in one long sequence, beside μ."""
 
     label: ClassVar = {"experiment": "windows", "job": "MarginalJob"}
     seconds: ClassVar = 3.0

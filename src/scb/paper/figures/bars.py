@@ -1,4 +1,4 @@
-"""Marks with their intervals, and the axes that they stand on."""
+"""Marks with their intervals, and the axes that they are drawn on."""
 
 import numpy as np
 from matplotlib.axes import Axes

@@ -67,8 +67,9 @@ def _by_samples(ax: Axes, table: Table, y: str, number: int, label: str) -> None
 
 
 def simulation(title: str, simulated: Table, prediction: Table) -> Figure:
-    """F5: signals and errors at N = 100 and 500; in the last row real gradients with the simulation
-    of the same steps."""
+    """F5: signals and errors at N = 100 and 500; in the last row, real gradients beside the
+    simulation of the same steps.
+    """
     Ns = values(simulated, "N")
     figure, axes = grid(
         len(Ns) + 1,

@@ -1,5 +1,6 @@
-"""F27 to F30: what ℓ1 buys, where the T² of Stage 1 comes from, transfer by its letter, and the
-step size of softmax."""
+"""F27 to F30: what ℓ1 buys, where the T² of Stage 1 comes from, transfer to the letter, and the
+step size of softmax.
+"""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -129,8 +130,9 @@ def _exponents(ax: Axes, table: Table) -> None:
 
 
 def transfer_to_the_letter(title: str, table: Table) -> Figure:
-    """F29: how often Theorem 4.1 by its letter learns, against its condition; and Δ_V beside the
-    signal."""
+    """F29: how often Theorem 4.1, followed to the letter, learns, against its condition; and Δ_V
+    beside the signal.
+    """
     figure, (left, right) = panels(2, title, width=4.4, height=3.6)
     simulated = pick(table, gradients="simulated")
     longest = [pick(simulated, N=N, T=50_000) for N in values(simulated, "N")]

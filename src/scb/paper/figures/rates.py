@@ -126,8 +126,9 @@ def softmax(title: str, attention: Table, elsewhere: Table) -> Figure:
 
 
 def theorem(title: str, table: Table) -> Figure:
-    """F18: Algorithm 1 by its letter where all assumptions hold; thin dashed lines where Stage 1
-    took the wrong sign."""
+    """F18: Algorithm 1 to the letter where all assumptions hold; thin dashed lines where Stage 1
+    took the wrong sign.
+    """
     figure, axes = panels(2, title, width=4.2, height=3.0)
     for number, projector in enumerate(values(table, "projector")):
         rows = pick(table, projector=projector)

@@ -12,7 +12,7 @@ from scb.paper.numbers import average
 
 
 def transfer(title: str, table: Table, drift: Table) -> Figure:
-    """F7: samples until both distances are ε, and what the sign of the drift would ask for."""
+    """F7: samples until both distances are ε, and what the drift would need to decide the sign."""
     figure, (ax,) = panels(1, title, width=6.0, height=3.4)
     lines = {"from scratch, sign resolved by skewness": (pick(table, overlap=0.0), "reached")}
     lines |= {
@@ -34,8 +34,9 @@ def transfer(title: str, table: Table, drift: Table) -> Figure:
 
 
 def support(title: str, found: Table, trained: Table, drift: Table) -> Figure:
-    """F10: samples until the whole support is known, against T; and how many tasks are there,
-    against n."""
+    """F10: samples until the whole support is known, against T; and for how many tasks it is known,
+    against n.
+    """
     figure, (ax, success) = panels(2, title, width=4.8, height=3.6)
     lines = {"Algorithm 1, sign resolved": (pick(trained, overlap=0.0), "found")}
     lines |= {
