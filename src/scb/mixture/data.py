@@ -51,13 +51,13 @@ class Rows:
         return self.executor.total(self.mapped(function, *same).held)
 
     def mapped(self, function: Callable[..., Any], *same: Any) -> "Rows":
-        """What a function makes of the rows: of the counted ones here, else held where they lie."""
+        """What a function makes of the rows: of the counted ones here, else held where they are."""
         if self.counted is not None:
             return replace(self, held=[], counted=function(self.counted, *same))
         return replace(self, held=self.executor.map(function, zip(self.held, strict=True), *same))
 
     def to_keep(self, most_bytes: int) -> "Rows | None":
-        """The rows without what ties them to samples; None where they lie in another process or
+        """The rows without what ties them to samples; None where they are in another process or
         take more memory than this.
         """
         tables = self.held if self.counted is None else [self.counted]

@@ -289,8 +289,8 @@ def background_ratios(rows: Rows, fit: Fit, shares: Array) -> Array:
     A position that was not found leaves its weight to the background. Backgrounds in all states
     together would say little: where no entry of P is near 0, a sharper P takes them all back. So
     each state is tested against the others, which are taken to be complete. Those that reach the
-    level of ``incomplete_from`` keep their background, which makes P sharper, and the rest is asked
-    again, until no state is new.
+    level of ``incomplete_from`` keep their background, which makes P sharper. The others are then
+    tested again, until no further state reaches it.
 
     With P fixed the ratio is too small, by about the share of the samples. Where it may reach half
     of the level, P is fitted again.

@@ -145,7 +145,7 @@ class Selection:
     # ----------------------------------------------------------------------------------- the search
 
     def settle(self, progress: Progress | None = None) -> bool:
-        """Fit, prune, grow, until a round changes nothing; whether that came about."""
+        """Fit, prune and grow until a round changes nothing; return whether that happened."""
         # What was pruned twice, or once with many symbols, is not tried again; late rounds prune.
         pruned: Counter[Pair] = Counter()
         needed: set[Pair] = set()  # what could not be left out since something was added

@@ -32,7 +32,7 @@ class LagReasons(LagPredictor):
 
         The model draws a symbol from one of a few sources: a lag, or the background. Given the
         symbol, each source has an exact posterior probability: its share of the probability of the
-        symbol. The bits of a lag: how many more bits the symbol would cost if the symbol at that
+        symbol. The bits of a lag are how many more bits the symbol would cost if the symbol at that
         lag were missing. In a notebook the result is shown as text, coloured by source.
 
         Parameters

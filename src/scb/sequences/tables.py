@@ -28,7 +28,7 @@ NOT_SYMBOLS = "they must be integers, strings, booleans or floats, of one type"
 class Sequences:
     r"""One or more sequences of symbols, as ``scb.read_sequences`` returns them.
 
-    Iterating gives each sequence as a list, with None for missing symbols.
+    Iterating yields each sequence as a list, with None for missing symbols.
 
     Attributes
     ----------

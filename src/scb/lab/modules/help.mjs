@@ -3,7 +3,7 @@ export const HELP = {
   sample:
     "One of the samples that the run is trained on, from its tokens to its loss. The weights and the prediction are those of the model at the step shown.",
   attention:
-    "The learned attention A against the true Q. There is one strip for each last token, with the weight of each of the T positions. Rings: the true weights. Dots and stems: the weights learned there. Grey: all other positions. The light band runs from the smallest to the largest weight; the dark one shows their typical size.",
+    "The learned attention A beside the true Q. There is one strip for each last token, with the weight of each of the T positions. Rings: the true weights. Dots and stems: the weights learned there. Grey: all other positions. The light band runs from the smallest to the largest weight; the dark one shows their typical size.",
   matrices:
     "The learned value matrix V beside the true transition matrix P. Column m is the distribution of the next token when the attended token is m. Dark is 0; bright is the largest entry of P.",
   plane:

@@ -1,8 +1,8 @@
 """Predictions that learn from the sequence that they predict: from its recent symbols, from what
 came after the current symbol lately, and from the last time that the same recent symbols occurred.
 
-Each gives (n + 1, N) distributions for a sequence of n codes: row t is that of symbol t, from the
-symbols before it. A negative code is a gap.
+Each produces (n + 1, N) distributions for a sequence of n codes: row t is that of symbol t, from
+the symbols before it. A negative code is a gap.
 """
 
 from collections.abc import Iterable
