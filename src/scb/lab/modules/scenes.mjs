@@ -120,7 +120,7 @@ export const SCENES = [
     fields: ["run.batchSize", "task.T", "run.recipe"],
     text: [
       "This P is an ordinary random matrix with hardly any contrast (K_P = 0.07 instead of 0.5). The signals wander about zero, and the error in the attention drowns them: there is noise at every position. Neither more steps nor the ℓ1 step can help, because nothing stands out for them to keep.",
-      "Three things help: larger batches (the noise falls with √B), a sharper P and a shorter T. Try B = 512, or the recipe “tuned”, which takes as many samples as the noise requires.",
+      "Three things help: larger batches (the noise falls as 1/√B), a sharper P and a shorter T. Try B = 512, or the recipe “tuned”, which takes as many samples as the noise requires.",
     ],
   },
   {
