@@ -178,7 +178,7 @@ class Data:
     def rows(self, slots: Slots) -> Rows:
         """The samples at these slots; equal ones are counted as one row if that makes far fewer.
 
-        Where they are few for the size of P, rows come here: that is less than a few sums.
+        Where rows are few for the size of P, they are fetched: they are smaller than a few sums.
         """
         most = slots.codes(self.N)
         worthwhile = not self.own_background and most <= min(TUNING.table_rows, 4 * self.n_samples)
@@ -213,11 +213,11 @@ class Data:
 
     def chi_squares(self) -> Array:
         """(K, T): χ² of label against token at every position, for contexts of iid tokens; −∞ where
-        others are larger for sure.
+        others are certainly larger.
 
         χ² is no sum over partitions, but the tables of pairs are. Where those of all (k, t) are too
-        many, a sum says which to ask for: the χ² of the partitions, Σ_b C_b²/E_b ≥ (Σ_b C_b)²/Σ_b
-        E_b. One partition has nothing to be added to.
+        many, a sum says which are needed: the χ² of the partitions, Σ_b C_b²/E_b ≥ (Σ_b C_b)²/Σ_b
+        E_b. With a single partition there is nothing to add.
         """
         if len(self.partitions) == 1:
             return self.total(Partition.chi_squares, self.mu)

@@ -30,10 +30,10 @@ from scb.theory.gaussian import noise_quantile
 
 
 def incomplete_from(states: int) -> float:
-    """The likelihood ratio from which a background is kept: the state lacks a position.
+    """The likelihood ratio from which on a background is kept, since the state lacks a position.
 
-    Where none does, the ratio is 0 half the time and otherwise χ² with one degree of freedom. By
-    chance, some state reaches the level in 1 of 20 fits.
+    Where no state lacks one, the ratio is 0 half the time and otherwise follows a χ² distribution
+    with one degree of freedom. By chance, some state reaches the level in 1 of 20 fits.
     """
     return noise_quantile(max(states, 2), 0.05) ** 2
 

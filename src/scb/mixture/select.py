@@ -130,8 +130,8 @@ class Selection:
         """For each state that occurs, the position with the largest of its scores (K, T), if that
         is ``least`` or more.
 
-        What a state has already and what is barred is left out, and so are states with ``most``
-        positions.
+        Positions that a state already has or that are barred are left out, and so are states with
+        ``most`` positions.
         """
         for k, s in enumerate(self.support):
             is_open = self.data.counts[k] and len(s) < most

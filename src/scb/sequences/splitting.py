@@ -1,4 +1,4 @@
-"""Data to fit and data to predict: what is held out, and how that is said."""
+"""Data to fit and data to predict: what is held out, and how this is reported."""
 
 from typing import NamedTuple
 

@@ -65,7 +65,7 @@ class RecentPairs:
 @dataclass(frozen=True)
 class LongestMatch:
     """What came after the recent symbols the last time that they came, in this sequence or else in
-    the data of the fit, as sure as matches of this length were right.
+    the data of the fit. It is as sure as matches of this length were right.
 
     Without a match, all symbols are equally likely.
     """
@@ -81,7 +81,7 @@ class LongestMatch:
 
     @classmethod
     def fit(cls, sequences: Iterable[Ints], N: int) -> "LongestMatch":
-        """Remember sequences of codes. So many symbols hardly ever agree by chance."""
+        """Remember sequences of codes; matches are too long to be likely by chance."""
         texts = list(sequences)
         total = max(sum(map(len, texts)), 2)
         shortest = max(1, deepest(N, 1 + int(np.ceil(np.log(total) / np.log(max(N, 2))))))
