@@ -55,11 +55,11 @@ class SparseContextualBigram(StreamedLags):
         so much that their own frequencies explain lags away. If ``lags`` are given, "auto" is
         "labels".
     smoothing : "auto" or float, default "auto"
-        The pseudo-count added to each column of a transition matrix in proportion to the
-        distribution of all labels (with ``init``, to the column of that model); it is also added to
-        that distribution, in equal parts. 0 is maximum likelihood, which can give symbols
-        probability 0. "auto" is 1 or, where there are few labels for each entry of a matrix, the
-        value under which the labels are most likely (empirical Bayes).
+        The pseudo-count added to each column of a transition matrix, in proportion to the
+        distribution of all labels or, with ``init``, to the column of that model. It is also added,
+        in equal parts, to the distribution of all labels. 0 is maximum likelihood, which can give
+        symbols probability 0. "auto" is 1 or, where there are few labels for each entry of a
+        matrix, the value under which the labels are most likely (empirical Bayes).
     handle_unknown : {"error", "missing"}, default "error"
         How to treat symbols that did not occur in the fit: raise an error, or treat them as
         missing.
@@ -108,7 +108,7 @@ class SparseContextualBigram(StreamedLags):
         The choices that were tried for options that are "auto", and the bits per symbol that each
         needs on held-out blocks, the usual choice first; empty if there was nothing to choose.
     sequence_bits_ : float
-        If lags were found in several sequences beside the background "labels", the bits per symbol
+        If lags were found in several sequences with the background "labels", the bits per symbol
         that the frequencies of each sequence need instead of lags; otherwise NaN.
     covariates_ : dict of bool
         The covariates that ``fit`` was given, and whether the model uses them.

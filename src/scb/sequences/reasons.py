@@ -124,7 +124,7 @@ class LagReasons(LagPredictor):
         n_halves: int = 20,
         random_state: int = 0,
     ) -> Array:
-        """Estimate in which fraction of random halves of X each lag is found again.
+        """Estimate the fraction of random halves of X in which each lag is found again.
 
         Halves consist of blocks of neighbouring symbols and come in disjoint pairs. ``summary``
         shows the result from then on.
