@@ -37,9 +37,9 @@ def bench(
     and projects; their losses are compared first. The baselines take turns, each in a process of
     its own, and the table shows medians, ratios and peak memory. The steps in PyTorch and JAX are
     in benchmarks/step_baselines.py of the source tree. They are included with --baselines
-    benchmarks/step_baselines.py, if the library is installed ("pip install '.[bench]'" in the clone
-    installs JAX, but not PyTorch). At the end, our engine is timed with another busy process on
-    each core.
+    benchmarks/step_baselines.py, if these libraries are installed ("pip install '.[bench]'" in the
+    clone installs JAX, but not PyTorch). At the end, our engine is timed with another busy process
+    on each core.
 
     Args:
         out: Markdown file for the table.
@@ -47,7 +47,7 @@ def bench(
         sizes: Sizes N x T of the tasks.
         baselines: Python file with further baselines. It is executed.
         overwrite: Replace a file even if it is not a table of this command.
-        json: Print what was found as one JSON object on stdout, and the text for people on stderr.
+        json: Print the results as one JSON object on stdout, and the human-readable text on stderr.
     """
     from scb.training.benchmark import OURS, compare
 

@@ -95,14 +95,14 @@ def fit(
         kind: Kind of the file. By default the ending of its name decides; .gz may follow it.
         header: Whether the first row of a .csv file holds the names of the columns. By default it
             does, unless it looks like the rows below it.
-        gap: Longest pause in the column ORDER within a sequence, a number or a time such as 30min;
-            after a longer one, a new sequence begins.
-        bins: Number of bins for symbols that are numbers, cut at quantiles.
+        gap: Longest pause in the column ORDER within a sequence, as a number or a time such as
+            30min; after a longer one, a new sequence begins.
+        bins: Number of bins, cut at quantiles, for symbols that are numbers.
         covariates: Columns of a table that are known when a symbol is predicted, such as an hour or
-            a season; those that matter become sources beside the lags.
+            a season; those that matter become sources in addition to the lags.
         max_lag: Longest lag that may matter.
-        transition: 'shared' fits one matrix for all lags, 'per_lag' one for each, and a number that
-            many, which the lags share; 'auto' leaves the choice to held-out blocks of the data.
+        transition: 'shared' fits one matrix for all lags, 'per_lag' one for each, and a number fits
+            that many, which the lags share; with 'auto', held-out blocks of the data decide.
         context: Whether the current symbol may decide which lags matter; held-out blocks of the
             data tell whether it does. With --no-context, this is the Mixture Transition
             Distribution model.
@@ -110,16 +110,16 @@ def fit(
             a list gives the lags themselves.
         background: What a lag must improve on: the distribution of all symbols ('labels'), an
             n-gram or context tree ('ngram'), or the frequencies of each sequence, learned as it
-            goes on ('per_sequence'); 'auto' leaves the choice to held-out blocks of the data.
+            goes on ('per_sequence'); with 'auto', held-out blocks of the data decide.
         halves: Number of random halves of the data in which the lags are searched for again; 0
             skips this.
-        split: Fraction of the symbols to hold out for prediction: whole sequences drawn at random,
-            but only the end of any sequence with over a tenth of all symbols.
+        split: Fraction of the symbols to hold out for prediction. Whole sequences are drawn at
+            random, but of any sequence with over a tenth of all symbols only the end is held out.
         seed: Seed with which held-out sequences are drawn.
         out: Directory for the report, the model, its table and the pictures.
         overwrite: Replace files in OUT that scb did not write.
-        lock: Keep other processes out of OUT. Some file systems cannot do so.
-        json: Print what was found as one JSON object on stdout, and the text for people on stderr.
+        lock: Keep other processes out of OUT. Some file systems do not support this.
+        json: Print the results as one JSON object on stdout, and the human-readable text on stderr.
     """
     from scb.sequences.estimator import SparseContextualBigram
     from scb.sequences.fit_folder import LAGS, MODEL, PICTURES, REPORT, SUMMARY, write_fit

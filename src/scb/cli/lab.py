@@ -8,8 +8,8 @@ from scb.inputs import one_of
 
 
 def lab(out: Path | None = None, scene: str | None = None, overwrite: bool = False) -> None:
-    """Open the lab, or write it: one page that trains the paper's model in the browser, without a
-    server or a network.
+    """Open the lab, or write it to a file. It is one page that trains the paper's model in the
+    browser, without a server or a network.
 
     - Write a copy to send or to serve: scb lab --out lab.html
 

@@ -26,9 +26,9 @@ def plan(
     """Print the batch sizes, λ, step counts and thresholds that the paper's lemmas require for each
     stage.
 
-    The numbers are worst-case sufficient conditions, of interest for how they scale: a run needs
-    far fewer samples (see 'scb reproduce'). The constants of the lemmas were measured on random
-    tasks; in Python, scb.plan takes others.
+    The numbers are sufficient conditions for the worst case. They are of interest for how they
+    scale; a run needs far fewer samples (see 'scb reproduce'). The constants of the lemmas were
+    measured on random tasks; in Python, scb.plan accepts other values.
 
     Example: scb plan 3 5000 2 --eps 0.05 --delta 0.05
 
@@ -43,7 +43,7 @@ def plan(
         overlap: Centred μ-cosine of the pretrained P̂ and P. The default is the smallest that the
             paper allows.
         eta: Step size η. The default is the largest that the lemma on Stage 1 allows.
-        json: Print what was found as one JSON object on stdout, and the text for people on stderr.
+        json: Print the results as one JSON object on stdout, and the human-readable text on stderr.
     """
     result = make_plan(n, t, sparsity, eps, delta, K_P=k_p, K_Q=k_q, overlap=overlap, eta=eta)
     table = Table(

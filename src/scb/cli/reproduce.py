@@ -34,8 +34,8 @@ def reproduce(
     The results are OUT/report.html (one self-contained page with the figures and claims),
     OUT/claims.md, OUT/figures (PNG and PDF) and OUT/tables (Parquet; JSON without pyarrow).
     Finished runs are kept in OUT/cache: a second call draws the figures without running anything
-    again, and a call after an interruption continues where it stopped. The same seeds give the same
-    tables on any number of processes or machines.
+    again, and a call after an interruption continues where it stopped. The same seeds produce the
+    same tables on any number of processes or machines.
 
     Args:
         out: Directory for the results.
@@ -47,14 +47,14 @@ def reproduce(
         shipped: Directory with the tables of an earlier full run, such as docs/tables. Figures and
             claims that need them are made from these tables and marked as such.
         seeds: Number of random tasks at each point of every table. By default each table has its
-            own number; for shares it is mostly 50.
+            own number; for tables of shares it is mostly 50.
         jobs: Number of parallel processes. The default is the number of cores.
         scheduler: Address of a Dask scheduler to run on instead. Figures are still drawn on this
             machine.
         device: cuda also makes the tables that need an NVIDIA GPU (F21 to F24), in one process
             unless --jobs is given. Best used with --only, since these tables take minutes.
         overwrite: Replace files in OUT that scb did not write. Finished runs are kept.
-        lock: Keep other processes out of OUT. Some file systems cannot do so.
+        lock: Keep other processes out of OUT. Some file systems do not support this.
     """
     begin = perf_counter()
     require("scb reproduce", "matplotlib", "jinja2")

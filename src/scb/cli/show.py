@@ -29,8 +29,8 @@ def show(
         out: Directory for the pictures, and for the table of a model. By default nothing is
             written.
         overwrite: Replace files in OUT that scb did not write.
-        lock: Keep other processes out of OUT. Some file systems cannot do so.
-        json: Print what was found as one JSON object on stdout, and the text for people on stderr.
+        lock: Keep other processes out of OUT. Some file systems do not support this.
+        json: Print the results as one JSON object on stdout, and the human-readable text on stderr.
     """
     from scb.sequences.fit_folder import MODEL, read_fit
     from scb.training.settings import load_run

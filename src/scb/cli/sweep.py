@@ -34,9 +34,9 @@ def sweep(
     draw how often they succeed.
 
     Rows are saved as they are finished. After an interruption or a crash the same command
-    continues, and a file with more seeds or values adds the missing rows. The same file gives the
-    same rows on any number of processes or machines. OUT/table.parquet (table.json without pyarrow)
-    holds all rows, and OUT/phase.png the figure, if the file requests one.
+    continues, and a file with more seeds or values adds the missing rows. The same file produces
+    the same rows on any number of processes or machines. OUT/table.parquet (table.json without
+    pyarrow) holds all rows, and OUT/phase.png the figure, if the file requests one.
 
     - On this machine: scb sweep support, which comes with scb; or scb sweep FILE.toml
 
@@ -59,7 +59,7 @@ def sweep(
         retry: Run again the settings that failed.
         status: Print what is done and what has failed in this results directory, and run nothing.
         overwrite: Replace files in OUT that scb did not write. The rows of a sweep are kept.
-        lock: Keep other processes out of OUT. Some file systems cannot do so.
+        lock: Keep other processes out of OUT. Some file systems do not support this.
     """
     from scb.paper.kinds import experiment_kinds
     from scb.sweeps.grid import Sweep

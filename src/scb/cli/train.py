@@ -82,14 +82,14 @@ def train(
         sparsity: Number of positions that each token attends to.
         ensemble: Distribution of the random P: strong (meets the paper's assumptions a to c),
             dirichlet, uniform, or softmax.
-        k_p: Value of K_P = ‖P − μ1ᵀ‖²_μ that P is moved to, along the line to μ1ᵀ or to the
-            identity.
+        k_p: Value of K_P = ‖P − μ1ᵀ‖²_μ. P is moved along the line to μ1ᵀ or to the identity until
+            K_P has this value.
         task_seed: Seed of the random task.
         seed: Seed of the training run.
         eta: Step size η, or a list with one for each stage. Steps on V have size η/K_Q; steps on A
             have size η/K_P.
-        lam: Threshold λ of the proximal steps, which shrink all entries of A by λ and set smaller
-            ones to 0.
+        lam: Threshold λ of the proximal steps, which shrink all entries of A by λ and set those
+            smaller than λ to 0.
         batch_size: Number of samples per step.
         source: Source of the gradients: fresh (new samples), reference (the same, in NumPy),
             population (exact expectations) or gaussian (exact expectations with noise). Installed
@@ -106,8 +106,8 @@ def train(
         resume: Continue the run in OUT, or the latest one in runs. The result is the same as
             without the interruption.
         overwrite: Replace a run in OUT, and files there that scb did not write.
-        lock: Keep other processes out of OUT. Some file systems cannot do so.
-        json: Print what was found as one JSON object on stdout, and the text for people on stderr.
+        lock: Keep other processes out of OUT. Some file systems do not support this.
+        json: Print the results as one JSON object on stdout, and the human-readable text on stderr.
     """
     from scb.training.directory import prepared
     from scb.training.settings import parse_option

@@ -22,8 +22,8 @@ from scb.task.sampling import token_dtype
 
 
 def wide_shape(shape: Shape, sizes: Sequence[int], chooser: int | None) -> Shape:
-    """The shape of windows with covariates of so many values each; a value that is missing chooses
-    as one more.
+    """The shape of windows with covariates of so many values each; for the one that chooses, a
+    missing value is one more value.
     """
     if not sizes:
         return shape
@@ -35,7 +35,7 @@ def wide_shape(shape: Shape, sizes: Sequence[int], chooser: int | None) -> Shape
 def with_sources(data: Data, sizes: Sequence[int], chooser: int | None) -> Data:
     """Windows of symbols with their covariates as positions: covariate i at ``len(sizes) − 1 − i``.
 
-    A background of each sample must be there before.
+    Backgrounds of the samples must be attached before this.
     """
     if not sizes:
         return data

@@ -5,9 +5,9 @@ explain, and a test with that P does not see them. So the states are divided int
 positions of a state, and whether it lacks one, are tested with a P that was fitted to the states of
 the other folds alone, with a prior. P is fixed then, and states do not affect each other.
 
-Such a P has errors of its own, which all states would rather mix with the background. The weight of
-the background that the median state needs is therefore mixed into P. What a state needs beyond that
-is its own.
+Such a P has errors of its own, so every state would rather mix it with the background. The weight
+of the background that the median state needs is therefore mixed into P. What a state needs beyond
+that is its own.
 """
 
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ def are_few(data: Data) -> bool:
 
 
 def has_few_samples(search: Selection) -> bool:
-    """Whether a search is one to be cross-fitted; not without a position, from which to learn P."""
+    """Whether a search should be cross-fitted; never without a position from which to learn P."""
     found = any(s.size for s in search.support)
     return found and search.mixture.owners is None and are_few(search.data)
 
@@ -70,8 +70,8 @@ class CrossFit:
         return cls(crossed)
 
     def value(self) -> float:
-        """What the log-likelihood gains on the background, less what the positions cost. Noise that
-        a search took for positions is worth nothing with the P of others.
+        """What the log-likelihood gains over the background, less what the positions cost. Noise
+        that a search took for positions is worth nothing with the P of others.
         """
         data = self.search.data
         costs = criterion(data) @ [s.size for s in self.search.support]

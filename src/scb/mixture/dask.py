@@ -47,8 +47,8 @@ def current_executor() -> Executor:
 
 
 class Workers:
-    """The workers of a client. They hold futures: if a worker dies, Dask computes what it held
-    again, from the source.
+    """The workers of a client. They hold futures: if a worker dies, Dask recomputes what it held
+    from the source.
 
     All tasks have keys of one kind, and the first does nothing: Dask assumes that tasks of an
     unknown kind are slow, and would move data to workers that have less to do.

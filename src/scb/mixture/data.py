@@ -51,13 +51,13 @@ class Rows:
         return self.executor.total(self.mapped(function, *same).held)
 
     def mapped(self, function: Callable[..., Any], *same: Any) -> "Rows":
-        """What a function makes of the rows: of the counted ones here, else held where they lie."""
+        """What a function makes of the rows: of the counted ones here, else held where they are."""
         if self.counted is not None:
             return replace(self, held=[], counted=function(self.counted, *same))
         return replace(self, held=self.executor.map(function, zip(self.held, strict=True), *same))
 
     def to_keep(self, most_bytes: int) -> "Rows | None":
-        """The rows without what ties them to samples; None where they lie in another process or
+        """The rows without what ties them to samples; None where they are in another process or
         take more memory than this.
         """
         tables = self.held if self.counted is None else [self.counted]
@@ -178,7 +178,7 @@ class Data:
     def rows(self, slots: Slots) -> Rows:
         """The samples at these slots; equal ones are counted as one row if that makes far fewer.
 
-        Where they are few for the size of P, rows come here: that is less than a few sums.
+        Where rows are few for the size of P, they are fetched: they are smaller than a few sums.
         """
         most = slots.codes(self.N)
         worthwhile = not self.own_background and most <= min(TUNING.table_rows, 4 * self.n_samples)
@@ -213,11 +213,11 @@ class Data:
 
     def chi_squares(self) -> Array:
         """(K, T): χ² of label against token at every position, for contexts of iid tokens; −∞ where
-        others are larger for sure.
+        others are certainly larger.
 
         χ² is no sum over partitions, but the tables of pairs are. Where those of all (k, t) are too
-        many, a sum says which to ask for: the χ² of the partitions, Σ_b C_b²/E_b ≥ (Σ_b C_b)²/Σ_b
-        E_b. One partition has nothing to be added to.
+        many, a sum says which are needed: the χ² of the partitions, Σ_b C_b²/E_b ≥ (Σ_b C_b)²/Σ_b
+        E_b. With a single partition there is nothing to add.
         """
         if len(self.partitions) == 1:
             return self.total(Partition.chi_squares, self.mu)

@@ -154,7 +154,7 @@ def weight_interval(weights: Array, below: Array, above: Array, limit: Limit | N
     them.
 
     Where the background is not in the fit, ``limit`` says how large it may be, and what is left for
-    the positions then; that they may lose so much is added, as independent errors are.
+    the positions then; this possible loss is added in the way that independent errors are.
     """
     if limit is not None:
         lost = weights - limit.weights[: len(weights)]

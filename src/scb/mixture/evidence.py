@@ -62,7 +62,7 @@ class PendingEvidence:
         return replace(self, rows=rows, search=replace(self.search, data=data, _kept=None))
 
     def find(self) -> Evidence:
-        """The evidence; the same bits whenever it is asked for."""
+        """The evidence; it is the same to the last bit whenever it is computed."""
         slots = self.search.all_slots()
         counted = self.rows.counted
         samples = self.search.data.n_samples if counted is None else len(counted.label)

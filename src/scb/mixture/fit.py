@@ -30,10 +30,10 @@ from scb.theory.gaussian import noise_quantile
 
 
 def incomplete_from(states: int) -> float:
-    """The likelihood ratio from which a background is kept: the state lacks a position.
+    """The likelihood ratio from which on a background is kept, since the state lacks a position.
 
-    Where none does, the ratio is 0 half the time and otherwise χ² with one degree of freedom. By
-    chance, some state reaches the level in 1 of 20 fits.
+    Where no state lacks one, the ratio is 0 half the time and otherwise follows a χ² distribution
+    with one degree of freedom. By chance, some state reaches the level in 1 of 20 fits.
     """
     return noise_quantile(max(states, 2), 0.05) ** 2
 
@@ -289,8 +289,8 @@ def background_ratios(rows: Rows, fit: Fit, shares: Array) -> Array:
     A position that was not found leaves its weight to the background. Backgrounds in all states
     together would say little: where no entry of P is near 0, a sharper P takes them all back. So
     each state is tested against the others, which are taken to be complete. Those that reach the
-    level of ``incomplete_from`` keep their background, which makes P sharper, and the rest is asked
-    again, until no state is new.
+    level of ``incomplete_from`` keep their background, which makes P sharper. The others are then
+    tested again, until no further state reaches it.
 
     With P fixed the ratio is too small, by about the share of the samples. Where it may reach half
     of the level, P is fitted again.

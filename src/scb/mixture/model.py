@@ -2,10 +2,10 @@
 
 The *state* k chooses the weights: it is the last token, or 0 where all samples share their weights.
 The distribution of slot j is P[:, x_j], chosen by the token x_j at the position of the slot, or the
-*background*, a given distribution that stands for positions that are not known or not there. (For
-iid contexts this is exact: leaving a position out turns its term into q_t·(Pμ)_o.) The background
-is the distribution of all labels, or a distribution of its own for each sample. There may be one
-matrix P for all positions, or several side by side, each *owned* by one position.
+*background*, a given distribution that takes the place of positions that are unknown or missing.
+(For iid contexts this is exact: leaving a position out turns its term into q_t·(Pμ)_o.) The
+background is the distribution of all labels, or a distribution of its own for each sample. There
+may be one matrix P for all positions, or several side by side, each *owned* by one position.
 """
 
 from dataclasses import dataclass, replace
@@ -68,8 +68,8 @@ class Mixture:
         return replace(self, P=np.c_[owned, matrix], owners=(*owners, t))
 
     def without_matrix(self, t: int) -> "Mixture":
-        """Take its matrix from position t. The last matrix stays, without an owner, so that slots
-        have columns to point to.
+        """Take its matrix from position t. The last matrix stays, without an owner, so slots have
+        columns to point to.
         """
         owners = tuple(owner for owner in self.owners or () if owner != t)
         P = np.delete(self.P, self.place(t), axis=1) if owners else self.P
@@ -125,7 +125,7 @@ def weight_table(weights: list[Array], background: Array, width: int | None = No
 
 
 def rounded(P: Array) -> Array:
-    """Columns of P to six digits, so that a start does not depend on the order of summation."""
+    """Columns of P rounded to six digits, so a start does not depend on the order of summation."""
     # Where the likelihood is nearly flat, a fit does not forget where it came from.
     return normalised(np.round(P, 6), 0, P)
 

@@ -280,7 +280,9 @@ class Partition:
         return scores, information
 
     def label_tables(self, rows: RowTable, shape: Shape, at: Mixture) -> tuple[Array, Array]:
-        """Tables (T, N, N) of how often a token came with a label, and was to be expected to."""
+        """Tables (T, N, N) of how often a token came with a label, and how often it was expected
+        to.
+        """
         came = np.zeros((shape.T, shape.N, shape.N))
         expected = np.zeros_like(came)
         for chunk, f, row, weight in self.distributions(rows, at):

@@ -1,11 +1,11 @@
 """The policy of a search in which each position has a matrix of its own: an additive model, f = Σ_ℓ
 q_ℓ^(k) P_ℓ[o, x_ℓ].
 
-A position that has no matrix yet is judged by the labels that came and those that were to be
-expected with each of its tokens; one whose matrix is known from other states by a score test on its
-weight alone. What must be reached is the price of the matrix (``price``), or of one column for the
-current symbol where that is the state; and the extended BIC's penalty for the weights and for the
-choice of the position. A weight costs the logarithm of the number of samples of its state.
+A position that has no matrix yet is judged by the labels that came and those that were expected
+with each of its tokens; one whose matrix is known from other states by a score test on its weight
+alone. What must be reached is the price of the matrix (``price``), or of one column for the current
+symbol where that is the state; and the extended BIC's penalty for the weights and for the choice of
+the position. A weight costs the logarithm of the number of samples of its state.
 
 Where the current symbol is the state, it stands for what is common: it is in every state from the
 start, so another lag is judged only by what its symbol changes. At the end it goes where the other

@@ -2,7 +2,8 @@
 
 A matrix may gain as much as any by learning its labels by heart. So its gain is taken over all
 matrices that it might have been: each column is drawn from a Dirichlet distribution α·G about the
-distribution G of all labels (MacKay and Peto 1995). The price is what that leaves of the maximum:
+distribution G of all labels (MacKay and Peto 1995). The price is how far that falls short of the
+maximum:
 
     price = Σ_o C[o] log(C[o]/n) − log ∫ Π_o p[o]^C[o] Dirichlet(p | αG) dp
 

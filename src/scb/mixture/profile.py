@@ -5,7 +5,7 @@ like that of a count. An entry is moved away from its estimate, the others follo
 information says is best, and the log-likelihood itself, not its parabola, says where to stop. All
 entries are moved side by side, so one pass over the rows serves them all.
 
-Upwards, an entry of P is judged with a third of a label more, and downwards its complement: an
+Upwards, an entry of P is judged with a third of a label more; downwards, its complement is. An
 entry without a label would otherwise have its upper end at 1.9 labels, which misses the truth too
 often. A third makes the median of a count right; Jeffreys' half label covers more than it should.
 """

@@ -194,9 +194,9 @@ class Recovery:
 
         The interval of an entry of P contains it with a probability of about ``level``. The
         intervals of the weights are simultaneous: with that probability, all weights of a column
-        lie in their intervals. Intervals reach equally many standard errors to both sides, except
-        near 0 and 1: there they come from the profile of the likelihood, unless that takes too long
-        (with more than about 40 tokens).
+        lie in their intervals. Intervals extend equally many standard errors to either side of the
+        estimate, except near 0 and 1. There they come from the profile of the likelihood, unless
+        that takes too long (with more than about 40 tokens).
 
         The intervals of the weights allow for a position that was not found, even if the column is
         not marked as incomplete, so a single position of weight 1 has an interval too. The
@@ -250,8 +250,8 @@ class Recovery:
     def report(self) -> str:
         """Return a report as text, which is also what printing the object shows.
 
-        It gives the sizes, the log-likelihood and the certificate and, for each last token, the
-        positions found with their weights and standard errors, and the unexplained part.
+        It shows the sizes, the log-likelihood and the certificate. For each last token, it lists
+        the positions found, with their weights and standard errors, and the unexplained part.
 
         Returns
         -------

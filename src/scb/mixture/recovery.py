@@ -54,11 +54,11 @@ def recover(
     start : {"spectral", "scratch"}, optional
         The starting point of the likelihood method: "spectral", the default for batches, or
         "scratch", the default for sequences. "scratch" is an EM algorithm over all positions, which
-        takes n·T operations per step and n·T bytes.
+        needs n·T operations per step and n·T bytes of memory.
     false_positions : float, default 0.05
         The expected number of positions without signal, among all N·T, that pass the threshold of
-        the spectral method. The likelihood method has a stricter criterion for its final positions,
-        which does not depend on this.
+        the spectral method. The likelihood method selects its final positions by a stricter
+        criterion, which does not depend on this option.
     heads : int or "auto", optional
         The number of heads of the task, or "auto" for the number with the least BIC. The data must
         be a ``Batch`` in which the tokens of the contexts are independent. By default there is one

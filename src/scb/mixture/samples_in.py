@@ -32,7 +32,7 @@ class Summary(NamedTuple):
 
 @dataclass(frozen=True)
 class Restarted:
-    """Checked batches, read again in each pass, so that samples need not fit into memory."""
+    """Checked batches, read again in each pass, so samples need not fit into memory."""
 
     batches: Any  # what can be iterated repeatedly, or a function that returns an iterator
     N: int | None

@@ -130,8 +130,8 @@ class Selection:
         """For each state that occurs, the position with the largest of its scores (K, T), if that
         is ``least`` or more.
 
-        What a state has already and what is barred is left out, and so are states with ``most``
-        positions.
+        Positions that a state already has or that are barred are left out, and so are states with
+        ``most`` positions.
         """
         for k, s in enumerate(self.support):
             is_open = self.data.counts[k] and len(s) < most
@@ -145,7 +145,7 @@ class Selection:
     # ----------------------------------------------------------------------------------- the search
 
     def settle(self, progress: Progress | None = None) -> bool:
-        """Fit, prune, grow, until a round changes nothing; whether that came about."""
+        """Fit, prune and grow until a round changes nothing; return whether that happened."""
         # What was pruned twice, or once with many symbols, is not tried again; late rounds prune.
         pruned: Counter[Pair] = Counter()
         needed: set[Pair] = set()  # what could not be left out since something was added

@@ -70,8 +70,9 @@ def criterion(data: Data) -> Array:
 
 
 def no_signal(data: Data, rows: Rows, fit: Fit, pruned: bool) -> bool:
-    """Whether the gain over the background is less than P costs, whose entries adapt to whatever
-    position there is, and one position; all of them, once the weak ones are ``pruned``.
+    """Whether the gain over the background is less than the cost of P, whose entries adapt to
+    whatever position there is, plus that of one position, or of all positions once the weak ones
+    are ``pruned``.
 
     For iid contexts the level of the scores is exact, and positions without signal do not come this
     far.

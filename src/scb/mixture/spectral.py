@@ -10,7 +10,7 @@ over all (k, t) this is the rank-one matrix vec(Q)·vec(G)ᵀ with a sparse, pos
 3. the kept covariances, weighted by their scores, are a better guess; go on until the kept
    positions stay the same.
 
-What a position adds to the guess is left out of its own score, so that noise cannot confirm itself.
+What a position adds to the guess is left out of its own score, so noise cannot confirm itself.
 """
 
 import numpy as np

@@ -21,7 +21,8 @@ def first_estimate(data: Data, known: Initial | None, per_lag: bool) -> Initial:
     """EM over all positions, a concave problem where matrices are known; no position at all where
     each lag will have its own matrix and none is known.
 
-    One known matrix for all is tried at every position; those that are owned, at their owners.
+    A known matrix that all positions share is tried at every position; owned ones are tried at
+    their owners.
     """
     if per_lag and (known is None or not known.owners):
         # Columns without an owner, for slots to point to

@@ -82,7 +82,7 @@ def batch_block(batch: Any, N: int | None) -> Block:
 
 def sequence_blocks(sequences: Iterable[AnyArray], T: int) -> list[Block]:
     """Every window of T tokens, a last token and a label, of each sequence of compact tokens that
-    has any; used where they lie.
+    has any; they are used in place.
     """
     blocks = []
     for tokens in sequences:
@@ -140,7 +140,7 @@ def symbol_counts(sequences: Iterable[AnyArray], N: int) -> Array:
 
 def compact_tokens(name: str, values: Any, N: int | None) -> AnyArray:
     """Tokens as the smallest unsigned integers, or the array itself if it has such a type; a
-    ValueError names what is no token.
+    ValueError names what is not a token.
     """
     values = np.asarray(unmasked(name, values))
     if values.dtype.kind == "f" and np.isnan(values).any():

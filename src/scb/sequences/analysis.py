@@ -48,7 +48,7 @@ class Analysis:
     failures : list of str
         Which baselines could not be computed, and why, one line each.
     name : str
-        What the data are called.
+        The name of the data.
     n_held_out : int
         The number of held-out symbols that were predicted.
     reasons : Explanation
@@ -124,9 +124,9 @@ def analyse(
     lengths : list of int, optional
         The lengths of the sequences, if X is several sequences one after the other.
     held_out : float, default 0.2
-        The fraction of X that is predicted and not used to fit: whole sequences drawn at random,
-        but only the end of any sequence with over a tenth of all symbols, such as a single one.
-        With 0 there is no comparison.
+        The fraction of X that is predicted and not used to fit. Whole sequences are drawn at
+        random, but of any sequence with over a tenth of all symbols, such as the only sequence,
+        just the end is held out. With 0 there is no comparison.
     n_halves : int, default 10
         The number of random halves of the data in which the lags are searched for again, an even
         number; 0 skips this.

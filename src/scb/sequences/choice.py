@@ -58,7 +58,7 @@ def fit_chosen(
     init: LagModel | None = None,
     progress: Progress | None = None,
 ) -> LagModel:
-    """Choose the options that are left to the data, then fit all windows; see ``fit_lags``.
+    """Choose the options that are "auto" from the data, then fit all windows; see ``fit_lags``.
 
     Where context is "auto", the windows have the current symbol as their state.
     """

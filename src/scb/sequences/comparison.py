@@ -31,7 +31,7 @@ class Score(NamedTuple):
     bits : float
         The mean number of bits per symbol.
     difference : float
-        How many more bits that is than this model needs.
+        How many more bits per symbol that is than the fitted model needs.
     error : float
         The standard error of the difference.
     own : bool

@@ -105,8 +105,8 @@ def columns_of(covariates: Any) -> dict[str, Any]:
 
 
 def flat_columns(covariates: Any, rows: Mapping[str, int], take: Any = None) -> dict[str, Any]:
-    """Columns with as many values as one of ``rows`` says, which names what there is a row for;
-    ``take`` (…,) are the rows that are wanted of each number of rows.
+    """Columns whose number of values is one of those in ``rows``, whose keys say what has a row;
+    ``take`` maps a number of rows to the rows that are wanted.
     """
     flat = {}
     for name, column in columns_of(covariates).items():

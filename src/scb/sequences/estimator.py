@@ -36,8 +36,8 @@ class SparseContextualBigram(StreamedLags):
         The longest lag to consider.
     transition : {"auto", "shared", "per_lag"} or int, default "auto"
         "shared" fits one transition matrix for all lags, "per_lag" one for each lag; a number fits
-        that many, which the lags share. "auto" leaves the choice to held-out blocks of the data or,
-        if context and background are given, to the BIC.
+        that many, which the lags share. With "auto", held-out blocks of the data decide or, if
+        context and background are given, the BIC does.
     context : bool or "auto", default "auto"
         Whether the weights depend on the current symbol. If they do not, this is Raftery's Mixture
         Transition Distribution model. "auto" is True, unless that predicts held-out blocks of the
@@ -51,15 +51,15 @@ class SparseContextualBigram(StreamedLags):
         "ngram", a cross-fitted n-gram or context tree of the recent symbols; "per_sequence", the
         frequencies of each sequence, learned as it goes on; or a fitted model with
         ``predict_proba``, which must not have been fitted to these data. "auto" is "labels", unless
-        held-out blocks of the data are predicted clearly better beside an n-gram, or sequences
-        differ so much that their own frequencies explain lags away. If ``lags`` are given, "auto"
-        is "labels".
+        held-out blocks of the data are predicted clearly better with an n-gram, or sequences differ
+        so much that their own frequencies explain lags away. If ``lags`` are given, "auto" is
+        "labels".
     smoothing : "auto" or float, default "auto"
-        The pseudo-count added to each column of a transition matrix in proportion to the
-        distribution of all labels (with ``init``, to the column of that model); it is also added to
-        that distribution, in equal parts. 0 is maximum likelihood, which can give symbols
-        probability 0. "auto" is 1 or, where there are few labels for each entry of a matrix, the
-        value under which the labels are most likely (empirical Bayes).
+        The pseudo-count added to each column of a transition matrix, in proportion to the
+        distribution of all labels or, with ``init``, to the column of that model. It is also added,
+        in equal parts, to the distribution of all labels. 0 is maximum likelihood, which can give
+        symbols probability 0. "auto" is 1 or, where there are few labels for each entry of a
+        matrix, the value under which the labels are most likely (empirical Bayes).
     handle_unknown : {"error", "missing"}, default "error"
         How to treat symbols that did not occur in the fit: raise an error, or treat them as
         missing.
@@ -87,9 +87,9 @@ class SparseContextualBigram(StreamedLags):
         How much the symbol at each lag changes the distribution of the next symbol, on average, in
         total variation distance.
     lags_ : dict of (lags,) arrays
-        A table of the lags found, with the columns context (the current symbol: the lag matters
-        after it), lag, weight and stderr; with covariates also source: the name of a covariate, or
-        "lag 2" and the like.
+        A table of the lags found, with the columns context (the current symbol, after which the lag
+        matters), lag, weight and stderr. With covariates, there is also the column source, which
+        holds the name of a covariate, or "lag 2" and the like.
     prior_, frequencies_ : (N,) arrays
         The distribution of the labels, and that of all symbols.
     loglik_ : float
@@ -105,10 +105,10 @@ class SparseContextualBigram(StreamedLags):
     criterion_ : dict of float
         The BIC of each kind of transition that was fitted to all the data.
     choices_ : dict of float
-        The choices that were tried for options that are "auto", and the bits per symbol of held-out
-        blocks with each, the usual choice first; empty if there was nothing to choose.
+        The choices that were tried for options that are "auto", and the bits per symbol that each
+        needs on held-out blocks, the usual choice first; empty if there was nothing to choose.
     sequence_bits_ : float
-        If lags were found in several sequences beside the background "labels", the bits per symbol
+        If lags were found in several sequences with the background "labels", the bits per symbol
         that the frequencies of each sequence need instead of lags; otherwise NaN.
     covariates_ : dict of bool
         The covariates that ``fit`` was given, and whether the model uses them.
@@ -119,8 +119,8 @@ class SparseContextualBigram(StreamedLags):
 
     Examples
     --------
-    The weather of a planet on which the next day depends on an earlier day, and the current weather
-    decides on which one:
+    On this planet, the weather of the next day depends on that of an earlier day, and the current
+    weather decides which day that is:
 
     >>> import numpy as np, scb
     >>> days = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)
@@ -229,10 +229,10 @@ class SparseContextualBigram(StreamedLags):
             whole numbers have the same effect as repeated data. An n-gram counts every symbol once.
         covariates : table, dict or (rows, columns) array, optional
             What is known of a symbol when it is predicted, such as an hour or a season: columns
-            with a value for each symbol of X, or for each sequence. They are sources beside the
-            lags, or one of them chooses the lags together with the current symbol, where the data
-            support it. Values are categories; numbers with more than 31 distinct values are cut
-            into 8 bins at their quantiles.
+            with a value for each symbol of X, or for each sequence. Where the data support it, they
+            become sources in addition to the lags, or one of them chooses the lags together with
+            the current symbol. Values are categories; numbers with more than 31 distinct values are
+            cut into 8 bins at their quantiles.
         probabilities : (symbols, N) array, optional
             Soft labels: the distributions that another model predicts. Row i is the distribution of
             the symbol after symbol i, as ``predict_proba`` returns it, with columns for the sorted

@@ -62,11 +62,11 @@ class ExpertTable(ModelTable):
 class Experts(BaseEstimator):
     """A predictor that multiplies the predictions of several experts, one of them a model of lags.
 
-    The others are an n-gram and three that predict from the symbols that were frequent lately, from
-    what followed the current symbol lately, and from what followed the same recent symbols the last
-    time. These three learn from the sequence as they predict it. The prediction is p ∝ Π_j p_j^w_j;
-    the weights w are fitted to a held-out part of the data, and then all experts are fitted to all
-    the data.
+    The others are an n-gram and three experts that predict, respectively, from the symbols that
+    were frequent lately, from what followed the current symbol lately, and from what followed the
+    same recent symbols the last time. These three learn from the sequence as they predict it. The
+    prediction is p ∝ Π_j p_j^w_j; the weights w are fitted to a held-out part of the data, and then
+    all experts are fitted to all the data.
 
     Parameters
     ----------
@@ -74,8 +74,9 @@ class Experts(BaseEstimator):
         The estimator of the lags. It need not be fitted and is not changed; by default it has the
         default parameters.
     held_out : float, default 0.2
-        The fraction of the data that the weights are fitted to: whole sequences drawn at random,
-        but only the end of any sequence with over a tenth of all symbols, such as a single one.
+        The fraction of the data that the weights are fitted to. Whole sequences are drawn at
+        random, but of any sequence with over a tenth of all symbols, such as the only sequence,
+        just the end is held out.
     random_state : int, default 0
         The seed with which held-out sequences are drawn.
 
@@ -93,7 +94,8 @@ class Experts(BaseEstimator):
 
     Examples
     --------
-    Pieces of 40 symbols that come again at no fixed distance, with new symbols between them:
+    In this sequence, pieces of 40 symbols recur at no fixed distance, with new symbols between
+    them:
 
     >>> import numpy as np, scb
     >>> rng = np.random.default_rng(0)

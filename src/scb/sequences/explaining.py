@@ -161,7 +161,7 @@ class Explanation:
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Plot the bits that the lags explain along the sequences.
 
-        The grey area is how many bits the model saves over the background alone. The lines show
+        The grey area shows how many bits the model saves over the background alone. The lines show
         what the most valuable lags save, in the colours of the text.
 
         Parameters

@@ -79,8 +79,8 @@ class FittedLags(BaseEstimator):
     def lags_(self) -> Arrays:
         """The lags found: (lags,) arrays ``context``, ``lag``, ``weight`` and ``stderr``.
 
-        ``context`` is the current symbol: the lag matters after it. In a model without context its
-        entries are None.
+        ``context`` holds the current symbol, after which the lag matters. In a model without
+        context its entries are None.
         """
         return self._model().lags()
 

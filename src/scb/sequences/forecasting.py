@@ -60,8 +60,8 @@ def draw(
     beside: Ints | None = None,
 ) -> NDArray[Any]:
     """(length,) codes that continue those ``before``, with covariates ``beside`` (length,
-    covariates); without a start, a random one, after which the first 10·max_lag codes, whose
-    covariates are missing, are discarded.
+    covariates). Without a start, a random one is drawn, and the first 10·max_lag codes after it,
+    whose covariates are missing, are discarded.
     """
     N = len(model.classes)
     skipped = 0

@@ -2,7 +2,7 @@
 well each group is predicted.
 
 The expected number of times that each source was used, and with which symbols, is a sum over
-sequences. The same is true of a group, and a permutation of the groups gives another sum. The
+sequences. The same is true of a group, and a permutation of the groups produces another sum. The
 statistics are those of likelihood-ratio tests for these counts.
 """
 

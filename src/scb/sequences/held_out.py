@@ -45,7 +45,7 @@ class HeldOutBlocks(NamedTuple):
         return HeldOutBlocks(background.cross_fitted(self.train), background.attached(self.test))
 
     def mapped(self, function: Callable[..., Any], *same: Any) -> list[Any]:
-        """What a function makes of each held-out partition and the shape, held where it lies."""
+        """What a function makes of each held-out partition and the shape, held where it is."""
         data = self.test
         return data.executor.map(function, zip(data.partitions, strict=True), data.shape, *same)
 
@@ -56,7 +56,7 @@ class HeldOutBlocks(NamedTuple):
 
     @property
     def weights(self) -> list[Any]:
-        """For each held-out partition (n,), how often each window counts; held where it lies."""
+        """For each held-out partition (n,), how often each window counts; held where it is."""
         return self.test.executor.map(WEIGHTS, zip(self.test.partitions, strict=True))
 
     def bits(self, likelihoods: Likelihoods) -> float:

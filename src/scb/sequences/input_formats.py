@@ -57,13 +57,13 @@ def read_sequences(
         The column that tells which sequence a row belongs to.
     order : str, optional
         The column by which the rows of each sequence are sorted. By default they keep the order of
-        the table. Numbers in a text count as numbers: 2 comes before 10.
+        the table. Text that holds numbers is sorted by their values: 2 comes before 10.
     by : {"char", "word", "line"}, default "char"
         What counts as a symbol in a text: each character, each word or each line.
     sep : str, optional
         The separator of the columns of a .csv or .tsv file; by default a comma, semicolon, tab or
-        bar, whichever cuts all rows alike. For a text, the separator of symbols; each line is then
-        a sequence. With an empty separator the symbols are characters.
+        bar, whichever splits all rows alike. For a text, the separator of symbols; each line is
+        then a sequence. With an empty separator the symbols are characters.
     top : int, optional
         The number of most common symbols to keep; all others are replaced by ``"<other>"``. By
         default all are kept.
@@ -86,7 +86,7 @@ def read_sequences(
     -------
     Sequences
         One sequence or several. Its attribute ``said`` describes how they were read, and ``names``
-        holds their names in the table. Iterating over it gives the sequences as lists of symbols.
+        holds their names in the table. Iterating over it yields the sequences as lists of symbols.
 
     Raises
     ------

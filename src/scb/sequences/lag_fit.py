@@ -33,7 +33,7 @@ MAX_LAG = 20  # the default
 
 
 def is_auto(option: Any) -> bool:
-    """Whether an option is left to the data."""
+    """Whether an option is chosen from the data."""
     return isinstance(option, str) and option == "auto"
 
 

@@ -2,7 +2,7 @@
 where k is the current symbol.
 
 G is the background: the distribution of all labels, or what the recent symbols predict. The model
-holds weights and matrices, how the fit went and the evidence for each lag; it gives the
+holds weights and matrices, how the fit went and the evidence for each lag; it computes the
 distribution of the next symbol, the likelihood of data, the influence of each lag, and sequences
 drawn from it. ``lag_fit`` finds the lags, and ``model_file`` saves a model.
 """
@@ -147,7 +147,8 @@ class LagModel:
         - influence, influence_stderr: how far the symbol at the lag moves the distribution of the
           next one; NaN where it is unknown, as it is for the current symbol, which cannot vary
         - nats: what the log-likelihood loses without the lag, everything else fitted again
-        - nats_bound: 1 where ``nats`` is only an upper bound, as the new fit was cut short; else 0
+        - nats_bound: 1 where ``nats`` is only an upper bound, because the new fit was cut short;
+          else 0
         - delta_bic: by how much the BIC is worse without it
         - found: the fraction of random halves of the data in which it is found again, once
           ``stability`` was called

@@ -24,9 +24,9 @@ _BARS = 200
 
 
 def plot_matrices(model: LagModel) -> "Figure":
-    """A heat map for each matrix, of many for the strongest: by how many percentage points the
-    symbol at the lag makes each next symbol more or less likely than it is on average. Symbols are
-    ordered by likeness.
+    """A heat map for each matrix, or for the strongest if there are many: by how many percentage
+    points the symbol at the lag makes each next symbol more or less likely than it is on average.
+    Symbols are ordered by likeness.
     """
     with wanted_for("a picture"):
         from matplotlib.figure import Figure
@@ -90,7 +90,9 @@ def _value_names(model: LagModel, lag: int) -> list[str]:
 
 
 def likeness_order(shifts: list[Array], frequencies: Array) -> Ints:
-    """(N,): the symbols, those next to each other that predict, and are predicted, alike."""
+    """(N,): the symbols, ordered such that those that predict, and are predicted, alike are
+    neighbours.
+    """
     N = len(frequencies)
     if N < 3 or not shifts:
         return np.arange(N)

@@ -182,8 +182,8 @@ def fit_weights(logs: Array, labels: NDArray[np.int64], start: Array) -> Array:
 
 
 def useful_weights(logs: Array, labels: NDArray[np.int64]) -> Array:
-    """(J,): the weights of experts of which each is worth having; 0 for the others. The first one
-    stays, alone and with weight 1 if all weights together are not worth having.
+    """(J,): the weights of experts of which each is worth having; 0 for the others. The first
+    expert stays; if all weights together are not worth having, it alone does, with weight 1.
     """
     J = logs.shape[2]
     start = np.eye(J)[0]

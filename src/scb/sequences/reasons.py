@@ -32,7 +32,7 @@ class LagReasons(LagPredictor):
 
         The model draws a symbol from one of a few sources: a lag, or the background. Given the
         symbol, each source has an exact posterior probability: its share of the probability of the
-        symbol. The bits of a lag: how many more bits the symbol would cost if the symbol at that
+        symbol. The bits of a lag are how many more bits the symbol would cost if the symbol at that
         lag were missing. In a notebook the result is shown as text, coloured by source.
 
         Parameters
@@ -124,7 +124,7 @@ class LagReasons(LagPredictor):
         n_halves: int = 20,
         random_state: int = 0,
     ) -> Array:
-        """Estimate in which fraction of random halves of X each lag is found again.
+        """Estimate the fraction of random halves of X in which each lag is found again.
 
         Halves consist of blocks of neighbouring symbols and come in disjoint pairs. ``summary``
         shows the result from then on.

@@ -130,8 +130,9 @@ def sparsity_path(
     lengths : list of int, optional
         The lengths of the sequences, if X is several sequences one after the other.
     held_out : float, default 0.2
-        The fraction of X that is predicted and not used to fit: whole sequences drawn at random,
-        but only the end of any sequence with over a tenth of all symbols, such as a single one.
+        The fraction of X that is predicted and not used to fit. Whole sequences are drawn at
+        random, but of any sequence with over a tenth of all symbols, such as the only sequence,
+        just the end is held out.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Data to fit and data to predict: what is held out, and how that is said."""
+"""Data to fit and data to predict: what is held out, and how this is reported."""
 
 from typing import NamedTuple
 
@@ -23,8 +23,8 @@ class Split(NamedTuple):
 
 
 def split(codes: list[Codes], fraction: float, seed: int = 0) -> Split:
-    """Hold out a fraction of the symbols: of sequences that have over a tenth of all symbols the
-    end, and of the others whole sequences, drawn at random.
+    """Hold out a fraction of the symbols: the end of each sequence that has over a tenth of all
+    symbols and, of the others, whole sequences drawn at random.
     """
     if fraction == 0:
         return Split(codes, [], [])

@@ -17,8 +17,8 @@ from scb.sequences.tables import Arrays
 class LagSummary:
     """The lags of a fitted model, with the evidence for each of them.
 
-    ``SparseContextualBigram.summary`` returns it. Printing it shows a table; ``columns`` and
-    ``to_pandas()`` give the numbers.
+    ``SparseContextualBigram.summary`` returns it. Printing it shows a table; ``columns`` holds the
+    numbers, and ``to_pandas()`` returns them as a data frame.
 
     Attributes
     ----------

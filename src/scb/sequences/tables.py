@@ -28,7 +28,7 @@ NOT_SYMBOLS = "they must be integers, strings, booleans or floats, of one type"
 class Sequences:
     r"""One or more sequences of symbols, as ``scb.read_sequences`` returns them.
 
-    Iterating gives each sequence as a list, with None for missing symbols.
+    Iterating yields each sequence as a list, with None for missing symbols.
 
     Attributes
     ----------
@@ -134,8 +134,8 @@ def sequences_in(
 ) -> Sequences:
     """Read sequences from a table of Arrow; after a pause of more than ``gap`` a new one begins.
 
-    Without roles, a table of one column is one sequence; if its columns have most symbols in
-    common, each row is a sequence; and of two columns that do not, the one with at least twice as
+    Without roles, a table with a single column is one sequence. If several columns have most
+    symbols in common, each row is a sequence. If two columns do not, the one with at least twice as
     many distinct values names the sequences.
     """
     names = list(table.column_names)

@@ -124,8 +124,8 @@ def with_soft_labels(data: Data, codes: list[Codes], weight: Array, probabilitie
 
 
 def explained_share(model: LagModel, data: Data) -> float:
-    """The share of what soft labels say beyond the distribution of all labels that a model
-    explains: 1 if it predicts as they do.
+    """How large a share a model explains of what soft labels say beyond the distribution of all
+    labels: 1 if it predicts as they do.
     """
     data = in_states(data, model.context)
     (partition,) = data.partitions

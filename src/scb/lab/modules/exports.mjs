@@ -97,7 +97,7 @@ function script(state, run) {
   lines.push(...trainLines(run, run.seed, state.every));
   let phase = 0;
   for (const { kind, step, seed } of state.events) {
-    if (kind === "flip") lines.push(`# At step ${step} the lab went over to the mirror image, (2μ1ᵀ − V, 2·11ᵀ/T − A).`);
+    if (kind === "flip") lines.push(`# At step ${step} the lab switched to the mirror image, (2μ1ᵀ − V, 2·11ᵀ/T − A).`);
     else {
       phase += 1;
       const projector = run.projector === "auto" ? "" : `, projector="${run.projector}"`;
@@ -125,6 +125,6 @@ function pythonForData(state) {
 }
 
 function pythonForHeads({ N, T, sparsity, seed, heads }) {
-  const words = "# The same task. The recipe in Python rotates the heads where the lab lets ℓ1 turn them.";
+  const words = "# The same task. The recipe in Python rotates the heads, whereas the lab lets ℓ1 turn them.";
   return `${words}\nimport scb\n\ntask = scb.Task.random(${N}, ${T}, ${sparsity}, seed=${seed}, heads=${heads})\nrun = scb.train(task, scb.recipes.tuned(task), seed=0)`;
 }

@@ -47,7 +47,7 @@ export const SCENES = [
     panels: ["attention", "delta_A"],
     fields: ["run.lam"],
     text: [
-      "Two runs on the same samples. Each step adds a little noise to each of the 2,000 positions. SGD (blue) keeps all of it: the noise piles up into the grey band across every position, and ‖Δ_A‖ climbs to more than twice that of the orange run.",
+      "The two runs use the same samples. Each step adds a little noise to each of the 2,000 positions. SGD (blue) keeps all of it: the noise piles up into the grey band across every position, and ‖Δ_A‖ climbs to more than twice that of the orange run.",
       "The orange run is the paper's method. Its ℓ1 step shrinks every entry by λ and sets those smaller than λ to zero. That wipes out the band and takes next to nothing from the few entries that are large. Choose a run by its colour to see its attention.",
     ],
   },
@@ -59,7 +59,7 @@ export const SCENES = [
     panels: ["attention", "dist_A"],
     fields: ["run.lam"],
     text: [
-      "Three runs that differ only in λ. Blue (λ = 10⁻⁶) is too weak to matter: the noise grows as in SGD. Orange (λ = 10⁻⁴) sits above the noise and below the signal: the attention closes in on the truth. Green (λ = 3·10⁻³) takes more than a true position gains per step: the attention falls back to uniform within a few dozen steps of Stage 2, and nothing more is learned.",
+      "These three runs differ only in λ. Blue (λ = 10⁻⁶) is too weak to matter: the noise grows as in SGD. Orange (λ = 10⁻⁴) sits above the noise and below the signal: the attention closes in on the truth. With the green setting (λ = 3·10⁻³), each step takes away more than a true position gains: the attention falls back to uniform within a few dozen steps of Stage 2, and nothing more is learned.",
       "Drag the slider for λ and see where the window ends. It can be found without knowing the answer: most positions carry nothing but noise, so the noise can be measured. The recipe “tuned” does this.",
     ],
   },
@@ -107,7 +107,7 @@ export const SCENES = [
     panels: ["attention", "dist_A", "loss:full"],
     fields: ["task.T"],
     text: [
-      "Two models, the same task, 256 samples per step. Linear attention (blue) learns the weights themselves, which may have any sign. Softmax attention (orange) learns scores and turns them into weights that are positive and sum to 1. Both wait, both take off, and both find the true positions. Softmax has no mirror image: its weights cannot turn negative.",
+      "Two models are trained on the same task, with 256 samples per step. Linear attention (blue) learns the weights themselves, which may have any sign. Softmax attention (orange) learns scores and turns them into weights that are positive and sum to 1. Both wait, both take off, and both find the true positions. Softmax has no mirror image: its weights cannot turn negative.",
       "Softmax does not come as close to Q: a little weight stays on wrong positions. V makes up for it, and the losses end up almost equal, so here the distance to Q alone would mislead.",
     ],
   },
@@ -120,7 +120,7 @@ export const SCENES = [
     fields: ["run.batchSize", "task.T", "run.recipe"],
     text: [
       "This P is an ordinary random matrix with hardly any contrast (K_P = 0.07 instead of 0.5). The signals wander about zero, and the error in the attention drowns them: there is noise at every position. Neither more steps nor the ℓ1 step can help, because nothing stands out for them to keep.",
-      "Three things help: larger batches (the noise falls with √B), a sharper P and a shorter T. Try B = 512, or the recipe “tuned”, which takes as many samples as the noise requires.",
+      "Three things help: larger batches (the noise falls as 1/√B), a sharper P and a shorter T. Try B = 512, or the recipe “tuned”, which takes as many samples as the noise requires.",
     ],
   },
   {

@@ -1,8 +1,8 @@
 """Predictions that learn from the sequence that they predict: from its recent symbols, from what
 came after the current symbol lately, and from the last time that the same recent symbols occurred.
 
-Each gives (n + 1, N) distributions for a sequence of n codes: row t is that of symbol t, from the
-symbols before it. A negative code is a gap.
+Each produces (n + 1, N) distributions for a sequence of n codes: row t is that of symbol t, from
+the symbols before it. A negative code is a gap.
 """
 
 from collections.abc import Iterable
@@ -65,7 +65,7 @@ class RecentPairs:
 @dataclass(frozen=True)
 class LongestMatch:
     """What came after the recent symbols the last time that they came, in this sequence or else in
-    the data of the fit, as sure as matches of this length were right.
+    the data of the fit. It is as sure as matches of this length were right.
 
     Without a match, all symbols are equally likely.
     """
@@ -81,7 +81,7 @@ class LongestMatch:
 
     @classmethod
     def fit(cls, sequences: Iterable[Ints], N: int) -> "LongestMatch":
-        """Remember sequences of codes. So many symbols hardly ever agree by chance."""
+        """Remember sequences of codes; matches are too long to be likely by chance."""
         texts = list(sequences)
         total = max(sum(map(len, texts)), 2)
         shortest = max(1, deepest(N, 1 + int(np.ceil(np.log(total) / np.log(max(N, 2))))))

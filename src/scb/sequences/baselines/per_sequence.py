@@ -1,8 +1,9 @@
 """Separate frequencies for each sequence, learned as the sequence goes on.
 
 Sequences may differ in which symbols they use: one patient takes one drug, another patient another.
-Then the symbols so far say what comes next, at whatever lag, although there is no memory of them.
-With the counts c of the t symbols that a sequence has had so far, the next one has the distribution
+Then the symbols so far predict what comes next, at whatever lag, although the sequence has no
+memory of them. With the counts c of the t symbols that a sequence has had so far, the next one has
+the distribution
 
     (concentration · prior + c) / (concentration + t),
 
