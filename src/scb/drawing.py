@@ -222,7 +222,7 @@ def star_marker(ax: Axes, x: float, y: float, number: int) -> None:
     ax : matplotlib.axes.Axes
         The panel.
     x, y : float
-        Its place.
+        Where it is drawn.
     number : int
         The number of the curve, which picks its colour and line.
 
@@ -274,7 +274,7 @@ def mark(ax: Axes, x: float, text: str) -> None:
     ax : matplotlib.axes.Axes
         The panel.
     x : float
-        Its place.
+        Where it is drawn.
     text : str
         The text beside it.
 

@@ -19,8 +19,8 @@ _REGULAR = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 def open_handle(path: Path | str, flags: int, *, follow: bool = False) -> Iterator[int]:
     """Open a file as a handle of the system, and close it at the end.
 
-    Unless ``follow`` is true, a symbolic link raises an OSError (``errno.ELOOP``). A pipe is not
-    waited for in that case.
+    Unless ``follow`` is true, a symbolic link raises an OSError (``errno.ELOOP``). Opening a pipe
+    does not wait in that case.
     """
     if not follow:
         flags |= _REGULAR

@@ -176,7 +176,7 @@ def terminal_table(judged: Sequence[Judged]) -> Any:
 
 
 def markdown_table(judged: Sequence[Judged], details: str = "report.html#{id}") -> str:
-    """The claims as a page: a line each with its verdict, and how to read it.
+    """The claims as a page: one line each with its verdict, and how to read it.
 
     ``details`` returns what the number of a claim links to, given its figure and id. The page of a
     report also has what was said, looked at and found, claim by claim.

@@ -135,7 +135,7 @@ def choose_figures(
     only : str, optional
         Figures, such as "F1,F7"; all of them by default.
     quick, full : bool, default False
-        Whether to use smaller sizes; whether to use larger ones, and make more figures.
+        ``quick`` uses smaller sizes; ``full`` uses larger ones and makes more figures.
     shipped : Path, optional
         A directory with tables of an earlier full run.
     seeds : int, optional

@@ -25,16 +25,18 @@ def best_setting(table: Table, setting: str, until: str = "samples_10") -> Table
 
 
 def transferred(table: Table, keep: str, overlap: str) -> Table:
-    """Rows of transformers that keep this of a task with this overlap; at great lengths, of a task
-    with 128 positions."""
+    """Rows of transformers that keep this part of a model of a task with this overlap; at great
+    lengths, of a task with 128 positions.
+    """
     rows = pick(table, study="transfer")
     names = [f"{keep}, overlap {overlap}", f"{keep} of T = 128, overlap {overlap}"]
     return where(rows, np.isin(rows["variant"], names))
 
 
 def chosen_decoders(table: Table) -> Table:
-    """One row for each length and task, at the rate that its own held-back tokens choose; with
-    ``share``, of the excess loss."""
+    """One row for each length and task, at the rate that its own held-out tokens choose; ``share``
+    is the share of the excess loss that is left.
+    """
     rows = []
     for length in values(table, "length"):
         for i in np.unique(table["replicate"]):

@@ -1,4 +1,4 @@
-"""Run a sweep: do what is missing, keep every row, write the table and draw the diagram."""
+"""Run a sweep: do the missing runs, keep every row, write the table and draw the diagram."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -64,8 +64,8 @@ def check_assumptions(
     """Check assumptions (a) to (d) on the task with these weights (Q, N), T, μ and K_P; ``C`` is
     the constant of (b).
 
-    With several heads the smallest singular value takes the place of K_P in (c): for one head,
-    σ² = ‖Q‖_μ² K_P. And (e) requires that no singular value is small compared with the first.
+    With several heads the smallest singular value takes the place of K_P in (c): for one head, σ² =
+    ‖Q‖_μ² K_P. In addition, (e) requires that no singular value is small compared with the first.
     """
     Q, N = weights.shape
     q = weights[weights > 0]

@@ -78,8 +78,9 @@ def noise_scales(task: Task, p: Projection, batch_size: int) -> tuple[float, flo
 
     ``common_noise`` draws the other part.
 
-    They hold along any direction of unit length in the norm ‖·‖_μ. With ρ = E‖r‖²/(N − 1), the
-    variance of the residual per dimension, and batch size B, they are √(‖A‖_μ² ρ/B) and √(K_V ρ/B).
+    The standard deviations are those along any direction of unit length in the norm ‖·‖_μ. With ρ =
+    E‖r‖²/(N − 1), the variance of the residual per dimension, and batch size B, they are √(‖A‖_μ²
+    ρ/B) and √(K_V ρ/B).
 
     Parameters
     ----------

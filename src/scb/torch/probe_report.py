@@ -23,7 +23,7 @@ class Probe:
         The value matrix that fits the predictions best.
     A : (T, N) array
         The attention that fits best. In each column, the positions of the support have values of
-        their own, and all others a common value.
+        their own, and all others share one value.
     support : tuple of N integer arrays (size,)
         For each last token, the positions whose attention stands out.
     spread : float

@@ -42,7 +42,7 @@ def rounded(
 
 
 def gradient(source: Callable[..., Any], returned: Any, V: Array, A: Array) -> Gradient:
-    """The gradient that a source returns, of the right shapes; one that is not finite diverges."""
+    """The gradient that a source returns, after a check of its shapes; it need not be finite."""
     what = f"the source {named(source)}"
     if not isinstance(returned, Gradient):
         raise InputError(f"{what} returns {shown(returned)}: it must return a scb.model.Gradient")

@@ -36,7 +36,7 @@ NO_STATE: State = MappingProxyType({})
 
 
 class Looks(NamedTuple):
-    """What evaluations need of a run at several moments between its steps."""
+    """What evaluations need to know of a run at several moments between its steps."""
 
     steps: NDArray[np.int64]  # (E,), how many had been taken
     losses: Array  # (E,), of the last mini-batches

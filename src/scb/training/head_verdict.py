@@ -3,8 +3,8 @@
 With the error E = F − M of the function (``geometry.heads``) and the factors of F = LRᵀ, the
 expected gradients are EᵀL and ER. They show all of E that can be reached by moving A or V alone.
 They cannot show a part of M that no head has begun to learn, as at the saddle of equal heads: there
-a singular value of F is missing, and the learner knows those of M, as Algorithm 1 knows K_P and
-K_Q.
+a singular value of F is missing, which the learner notices because it knows those of M, as
+Algorithm 1 knows K_P and K_Q.
 """
 
 from dataclasses import dataclass

@@ -264,7 +264,7 @@ def skewness(A: Array) -> Array:
 
 def resolve_sign(V: Array, A: Array, mu: Array) -> tuple[Array, Array, bool]:
     """Return (V, A) or its mirror image, whichever has the larger μ-weighted mean skewness of A,
-    and whether it is the mirror.
+    and whether it is the mirror image.
     """
     if mu @ skewness(A) >= 0:
         return V, A, False

@@ -125,8 +125,8 @@ def least_batch(
     """The least batch, in steps of √2, with which a stage succeeds in 85 % of the runs that begin
     at these points, of which ``together`` are attempted at a time.
 
-    The batch is doubled until it is enough, or ``largest`` is passed; then the one between that and
-    its half is tried.
+    The batch is doubled until it is enough, or ``largest`` is passed; then the batch between that
+    and its half is tried.
     """
     begin = list(points)
     if not begin:

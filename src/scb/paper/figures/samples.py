@@ -1,4 +1,4 @@
-"""F7, F10, F11, F12: how many samples it takes, by the paper's algorithms and beyond them."""
+"""F7, F10, F11, F12: how many samples it takes, with the paper's algorithms and beyond them."""
 
 import numpy as np
 from matplotlib.axes import Axes
