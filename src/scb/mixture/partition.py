@@ -333,8 +333,8 @@ class Partition:
         return tables
 
     def chi_squares(self, shape: Shape, mu: Array) -> Array:
-        """(K, T): χ² of label against token at each position, from the first ``start_tokens`` tokens
-        of iid contexts."""
+        """(K, T): χ² of label against token at each position of iid contexts, from the first
+        ``start_tokens`` tokens."""
         head = self.head()
         chi = np.zeros((shape.K, shape.T))
         order = np.argsort(head.last, kind="stable")
