@@ -593,5 +593,8 @@ def test_a_second_lag_is_found_where_the_first_makes_labels_impossible(monkeypat
 @pytest.mark.parametrize(("number", "end"), [(8, "or ‘7’, "), (9, "‘7’ or ‘8’, "), (11, "‘7’ or 3 others, ")])
 def test_the_answer_counts_others_only_if_they_are_several(number, end):
     lags = np.array([[0.0, 1.0, 0.0]] * number + [[0.0, 0.0, 0.0]])  # the last symbol has none
-    model = SimpleNamespace(attention=csr_array(lags), classes=np.arange(number + 1), context=True, background=None)
+    symbols = np.arange(number + 1)
+    facts: Any = {"context": True, "background": None, "chooser": None}
+    facts |= {"source_name": "lag {}".format, "contexts": symbols}
+    model: Any = SimpleNamespace(attention=csr_array(lags), classes=symbols, **facts)
     assert f"{end}the next symbol depends on lag 2." in answer_of(model)
