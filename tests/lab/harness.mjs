@@ -8,6 +8,7 @@ import { reasons } from "../../src/scb/lab/modules/lags.mjs";
 import { measure } from "../../src/scb/lab/modules/metrics.mjs";
 import { Generator, seedState64 } from "../../src/scb/lab/modules/numpy.mjs";
 import { historyCSV, pythonFor } from "../../src/scb/lab/modules/exports.mjs";
+import { ticks } from "../../src/scb/lab/modules/plots.mjs";
 import { stagesOf } from "../../src/scb/lab/modules/recipes.mjs";
 import { advance, createRun } from "../../src/scb/lab/modules/run.mjs";
 import { SCENES, sceneHash } from "../../src/scb/lab/modules/scenes.mjs";
@@ -159,6 +160,7 @@ const calls = {
     const found = { step: lab.step, V: run.V, A: run.A, history: run.history, csv: historyCSV(lab.runs), python: pythonFor(state) };
     return { ...found, task: describe(lab), snapshot: snapshot(lab, state.view, 0) };
   },
+  ticks: ({ low, high, count }) => ticks(low, high, count),
   parse: ({ hash }) => parseState(hash),
   format: ({ state }) => formatState({ ...defaultState(), ...state }),
   defaultState,

@@ -140,6 +140,12 @@ def test_a_run_ends_by_itself_when_nothing_changes():
     assert found["history"]["alpha_V"][-1] * found["history"]["alpha_A"][-1] == pytest.approx(1, abs=0.1)
 
 
+def test_ticks_of_a_span_below_rounding_come_to_an_end():
+    assert ask("ticks", low=0.0, high=1.0, count=4) == [0, 0.5, 1]
+    assert ask("ticks", low=1.0, high=1.0 + 2**-52, count=4) == [1]
+    assert ask("ticks", low=-1e300, high=1e300, count=2) == [-1e300, 0, 1e300]
+
+
 def test_a_run_that_diverges_says_so():
     found = ask("lab", hash="task.T=60&run=eta:50/50/0")
     assert found["snapshot"]["diverged"] == found["step"]

@@ -30,7 +30,8 @@ export function prepare(canvas, background) {
 /** About `count` round values between low and high. */
 export function ticks(low, high, count) {
   const span = high - low;
-  if (!(span > 0)) return [low];
+  // Below the rounding of its ends a span has no values between them
+  if (!(span > 1e-12 * Math.max(Math.abs(low), Math.abs(high)) && span < Infinity)) return [low];
   const raw = span / Math.max(1, count);
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= raw * 0.999);
