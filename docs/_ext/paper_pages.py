@@ -24,8 +24,9 @@ LAB = {  # figure → what the address of the lab says: the settings of the figu
     "F16": "scene=noise",
     "F18": "task.T=59049&task.sparsity=1&run=resolveSign:0;batchSize:1024;eta:0.05/0.05/0.05;lam:0.001",
     "F20": "scene=transfer",
+    "F33": "scene=heads",
 }
-NOT_IN_LAB = "The lab cannot show this figure: it trains the linear transformer on independent samples, and nothing else."
+NOT_IN_LAB = "The lab cannot show this figure: it trains one layer on independent samples."
 
 
 def figure_page(name: str, figure: PaperFigure) -> str:

@@ -299,7 +299,7 @@ FIGURES = {
         "1 needs.",
     ),
     "F33": PaperFigure(
-        title="Several heads",
+        title="Heads learn one pattern after another, and can be told apart afterwards",
         paper="Appendix A, the first limitation (no figure there)",
         needs=("heads", "sparse heads"),
         drawn_by="heads:several_heads",
