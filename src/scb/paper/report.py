@@ -140,10 +140,13 @@ def summary(judged: Sequence[Judged]) -> str:
 
 def tally(judged: Sequence[Judged]) -> list[str]:
     """One line on the paper's claims and one on ours, leaving out a line without claims."""
-    owners = {"The paper says": "The paper's", "We say": "Our own"}
-    lines = [f"{owners[heading]} {summary(rows)}" for heading, rows in by_author(judged).items()]
+    lines = {heading: summary(rows) for heading, rows in by_author(judged).items()}
     # Nobody has printed ours
-    return [line.replace("as printed", "as stated") if "own" in line else line for line in lines]
+    words = {"The paper says": ("The paper's", "as printed"), "We say": ("Our own", "as stated")}
+    return [
+        f"{words[heading][0]} {line.replace('as printed', words[heading][1])}"
+        for heading, line in lines.items()
+    ]
 
 
 def _plural(verdict: Verdict, count: int) -> str:
