@@ -453,11 +453,12 @@ def test_panels_can_be_shown_in_another_page(browser, tmp_path):
     page = context.new_page()
     page.goto((tmp_path / "host.html").as_uri())
     inside = page.frames[1]
-    inside.wait_for_function("scbLab.runs[0]?.V", timeout=LIMIT)
+    # A frame out of sight gets no animation frames, on which wait_for_function would wait.
+    inside.wait_for_function("scbLab.runs[0]?.V", timeout=LIMIT, polling=100)
     assert inside.evaluate("scbLab.state.step") == 0  # it is not in sight yet
     assert not inside.evaluate("scbLab.playing")
     page.evaluate("scrollTo(0, 3000)")
-    inside.wait_for_function("scbLab.state.step > 0", timeout=LIMIT)
+    inside.wait_for_function("scbLab.state.step > 0", timeout=LIMIT, polling=100)
     visible = "[...document.querySelectorAll('figure, .field')].filter((node) => node.checkVisibility())"
     assert inside.evaluate(f"{visible}.map((node) => node.id || node.textContent)") == ["panel-plane", "panel-attention", "seed"]
     assert not inside.locator("header").is_visible()
