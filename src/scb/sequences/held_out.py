@@ -45,8 +45,7 @@ class HeldOutBlocks(NamedTuple):
         return HeldOutBlocks(background.cross_fitted(self.train), background.attached(self.test))
 
     def mapped(self, function: Callable[..., Any], *same: Any) -> list[Any]:
-        """The results of a function of each held-out partition and the shape, kept where they
-        are."""
+        """The results of a function of each held-out partition and the shape, kept in place."""
         data = self.test
         return data.executor.map(function, zip(data.partitions, strict=True), data.shape, *same)
 
@@ -57,8 +56,7 @@ class HeldOutBlocks(NamedTuple):
 
     @property
     def weights(self) -> list[Any]:
-        """For each held-out partition (n,), how often each window counts; the result is kept
-        there."""
+        """For each held-out partition (n,), how often each window counts; kept in place."""
         return self.test.executor.map(WEIGHTS, zip(self.test.partitions, strict=True))
 
     def bits(self, likelihoods: Likelihoods) -> float:
@@ -83,8 +81,7 @@ class Gain(NamedTuple):
 
     @classmethod
     def of(cls, moments: Array, n: float) -> "Gain":
-        """Compute the gain from the means of the gains of n symbols and of their squares, in
-        nats."""
+        """The gain, from the means of the gains of n symbols and of their squares, in nats."""
         mean, square = moments
         error = np.sqrt(max(square - mean**2, 0.0) / n)
         return cls(float(mean / np.log(2)), float(error / np.log(2)))

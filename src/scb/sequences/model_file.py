@@ -85,8 +85,7 @@ class SavedModel:
 
 
 def load_model(path: str | Path) -> SavedModel:
-    """Read a file that ``SavedModel.write`` wrote; a DamagedFileError says what is wrong with
-    it."""
+    """Read a file that ``SavedModel.write`` wrote; a DamagedFileError says what is wrong."""
     arrays, content = read_arrays(file_path("path", path), FORMAT)
     try:
         parameters = coerced("parameters", content["parameters"], dict)

@@ -37,8 +37,7 @@ _NULLS = ("NoneType", "NAType", "NaTType", "MaskedConstant")
 
 
 def readable(symbol: Any) -> str:
-    """A readable form of a symbol: unprintable characters and spaces at its ends are written
-    out."""
+    """A readable form of a symbol, with unprintable characters and outer spaces written out."""
     if isinstance(symbol, str) and symbol.isprintable() and symbol.strip() == symbol != "":
         return symbol
     return repr(symbol)

@@ -49,7 +49,8 @@ def _separated(text: str, sep: str) -> Sequences:
 
 def read_fasta(text: str) -> Sequences:
     """The sequences of a FASTA file: the characters between one line with > and a name and the
-    next."""
+    next.
+    """
     names: list[str] = []
     sequences: list[list[str]] = []
     for line in text.splitlines():

@@ -46,7 +46,8 @@ class RecentFrequencies:
 @dataclass(frozen=True)
 class RecentPairs:
     """The frequencies of what recently followed the current symbol, added to its usual
-    distribution."""
+    distribution.
+    """
 
     pairs: Array  # (N, N), row k is the distribution after symbol k
     prior: Array  # (N,), for symbols after a gap

@@ -50,7 +50,8 @@ class WindowBackground(Protocol):
 
     def cross_fitted(self, data: Data) -> Data:
         """The data of the fit, each window with a distribution that was estimated without its
-        label."""
+        label.
+        """
         ...
 
     def attached(self, data: Data) -> Data:
@@ -202,7 +203,8 @@ class ModelBackground:
 
     def distributions(self, rows: NDArray[Any]) -> Array:
         """(n, N): the predictions of the model after rows (n, T) of codes, N where there is no
-        symbol."""
+        symbol.
+        """
         N = len(self.classes)
         symbols = np.array([*self.classes.tolist(), None], dtype=object)[rows]
         if not (rows == N).any():

@@ -200,7 +200,8 @@ class HistoryCounts:
     @property
     def labels(self) -> Histories:
         """The distinct pairs of a history and a label; ``counts`` says how often each pair
-        occurred."""
+        occurred.
+        """
         return Histories(*np.divmod(self.codes, self.N))
 
     def loglik(self, likelihoods: Array) -> float:

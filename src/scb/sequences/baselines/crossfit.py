@@ -69,8 +69,7 @@ class HeldLabels:
 
 
 def blocks_of(labels: Histories, first: int, n: int, blocks: int) -> list[Histories]:
-    """The labels in each block of neighbours; these labels are those from ``first`` on, out of
-    n."""
+    """The labels in each block of neighbours, given the labels from ``first`` on, out of n."""
     bounds = np.clip(np.linspace(0, n, blocks + 1).astype(np.int64) - first, 0, labels.label.size)
     return [labels.part(slice(a, b)) for a, b in pairwise(bounds)]
 

@@ -41,8 +41,7 @@ class ContextTree(HistoryModel):
 
     @classmethod
     def fit(cls, sequences: Sequence[Ints], N: int, depth: int) -> "ContextTree":
-        """Weight all trees up to ``depth``, or up to less if longer histories rarely occur
-        twice."""
+        """Weight all trees up to ``depth``, or less if longer histories rarely occur twice."""
         depth = deepest(N, depth)
         return likely_tree(HistoryCounts.count(histories_in(sequences, N, depth), N, depth))
 
