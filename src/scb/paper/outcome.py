@@ -115,8 +115,7 @@ def at_least(number: Number | float, bound: float) -> Answer:
 
 
 def at_most(number: Number | float, bound: float) -> Answer:
-    """Return the answer to whether a number is at most a bound, which may be unsure as in
-    ``at_least``.
+    """Return the answer to whether a number is at most a bound, by the rules of ``at_least``.
 
     Parameters
     ----------
@@ -279,8 +278,7 @@ class Outcome:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict or, for several ensembles, the best verdict that is certain in one of
-        them."""
+        """The verdict; for several ensembles, the best verdict that is certain in one of them."""
         if not self.ensembles:
             if self.printed is Answer.YES:
                 return Verdict.HOLDS

@@ -77,8 +77,7 @@ class Chosen:
         return chain.from_iterable(self.work.values())
 
     def costs(self, workers: int) -> dict[str, float]:
-        """Return the seconds that each phase takes if everything is run on an otherwise idle
-        machine.
+        """Return the seconds that each phase takes if all jobs run on an otherwise idle machine.
 
         Parameters
         ----------
