@@ -39,6 +39,11 @@ class Judged:
     settings: str
 
     @property
+    def told(self) -> str:
+        """The verdict as a phrase; our own claims hold as stated, since nobody has printed them."""
+        return _stated(self.outcome.told) if self.claim.ours else self.outcome.told
+
+    @property
     def mark(self) -> str:
         """One character for the verdict."""
         return MARKS[self.outcome.verdict]
@@ -62,7 +67,8 @@ class Judged:
     @property
     def note(self) -> str:
         """Which change the claim needs, or what happens instead; empty if the claim holds."""
-        return self.claim.note(self.outcome)
+        note = self.claim.note(self.outcome)
+        return _stated(note) if self.claim.ours else note
 
 
 def write_tables(
@@ -132,20 +138,21 @@ def summary(judged: Sequence[Judged]) -> str:
     """One line on how many claims have each verdict."""
     counts = Counter(row.outcome.verdict for row in judged)
     noun = "claim" if len(judged) == 1 else "claims"
-    return f"{len(judged)} {noun}: " + ", ".join(
+    line = f"{len(judged)} {noun}: " + ", ".join(
         f"{counts[v]} {_plural(v, counts[v])}" for v in Verdict if counts[v]
     )
+    return _stated(line) if all(row.claim.ours for row in judged) else line
 
 
 def tally(judged: Sequence[Judged]) -> list[str]:
     """One line on the paper's claims and one on ours, leaving out a line without claims."""
-    lines = {heading: summary(rows) for heading, rows in by_author(judged).items()}
-    # Nobody has printed ours
-    words = {"The paper says": ("The paper's", "as printed"), "We say": ("Our own", "as stated")}
-    return [
-        f"{words[heading][0]} {line.replace('as printed', words[heading][1])}"
-        for heading, line in lines.items()
-    ]
+    owners = {"The paper says": "The paper's", "We say": "Our own"}
+    return [f"{owners[heading]} {summary(rows)}" for heading, rows in by_author(judged).items()]
+
+
+def _stated(text: str) -> str:
+    """Words on a claim of the paper, as words on a claim of ours."""
+    return text.replace("as printed", "as stated")
 
 
 def _plural(verdict: Verdict, count: int) -> str:
