@@ -187,7 +187,7 @@ LARGE_AXES = {
     "sparsity": (2, 8, 32),
     "epsilon": (0.0025, 0.0003125, 0.0000390625),
 }
-"""Sizes beyond what a processor can bear: the rates of F15 are those of T = 400, and of T up to
+"""Sizes that are too large for a CPU; the rates of F15 are those of T = 400, and of T up to
 12,800."""
 # T for the paper's projector, whose Stage 1 takes T² samples
 SHORTER = (400, 1600, 6400, 25_600)
