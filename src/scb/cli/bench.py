@@ -16,10 +16,10 @@ from scb.provenance import machine, versions
 HEADING = """\
 # Benchmark: one training step
 
-Made by `make bench`. One whole step: draw 64 fresh samples, differentiate, precondition,
-soft-threshold with λ = 1e-4, project. All baselines take turns, each in a process of its own.
-Memory is the peak of the baseline's process. In the last table our engine has a busy process beside
-it on each core, so that it gets about half of their time.
+These tables were written by `make bench`. A whole step consists of drawing 64 fresh samples,
+differentiating, preconditioning, soft-thresholding with λ = 1e-4, and projecting. All baselines
+take turns, each in its own process. Memory is the peak of the baseline's process. In the last
+table, our engine shares each core with a busy process, so it gets about half of the cores' time.
 """
 
 

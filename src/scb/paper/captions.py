@@ -1,4 +1,4 @@
-"""The figures of the report: what each shows, the tables that it is drawn from, and by what."""
+"""The figures of the report: what each figure shows, its tables, and the function that draws it."""
 
 from scb.paper.entries import PaperFigure
 

@@ -1,4 +1,4 @@
-"""Claims about the dynamics of softmax attention beside those of the linear model."""
+"""Claims about the dynamics of softmax attention, compared with those of the linear model."""
 
 from functools import partial
 

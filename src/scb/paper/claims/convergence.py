@@ -1,9 +1,10 @@
-"""Claims about the paper's experiment (Section 5.1, Appendix I), with its settings to the letter.
+"""Claims about the paper's experiment (Section 5.1, Appendix I), with exactly its settings.
 
-As in the paper, the sign of the signal is not resolved in these runs: about half of them grow
-towards the mirror image of the truth, away from P and Q. A sentence about what comes after Stage 1
-supposes that Stage 1 has done its work: it is judged on the tasks in which the sign is right, and
-the share of all tasks is told beside it. How often the sign is right is a claim of its own.
+As in the paper, the sign of the signal is not resolved in these runs, so about half of them grow
+towards the mirror image of the truth, away from P and Q. A sentence about the steps after Stage 1
+presupposes that Stage 1 has succeeded. It is therefore judged on the tasks in which the sign is
+right, and the share among all tasks is reported as well. How often the sign is right is a separate
+claim.
 """
 
 from functools import partial

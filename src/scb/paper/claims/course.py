@@ -1,4 +1,4 @@
-"""Claims about the course of training in real transformers, and about decoders; all are ours."""
+"""Our own claims about the course of training in real transformers, and about decoders."""
 
 from functools import partial
 

@@ -1,5 +1,5 @@
-"""Claims about several heads: the order in which they learn, the saddle of equal ones, which heads
-come out, and spare ones."""
+"""Claims about several heads: the order in which they learn, the saddle of equal heads, which heads
+are learned, and spare heads."""
 
 from functools import partial
 

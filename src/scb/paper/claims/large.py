@@ -1,5 +1,5 @@
-"""Claims that were judged on a GPU: the simulated sizes for real, the sign at long lengths, large
-rates, the planner's batches."""
+"""Claims that were judged on a GPU: the simulated sizes with real gradients, the sign in long
+contexts, rates at large sizes, and the planner's batch sizes."""
 
 from functools import partial
 from typing import Any
@@ -22,8 +22,8 @@ SLACK = 0.1
 
 
 def inside(real: Table, simulated: Table, column: str) -> np.ndarray:
-    """At which evaluations of a real run a column lies in the range of the simulated runs, widened
-    by ``SLACK``."""
+    """The evaluations of a real run at which a column lies in the range of the simulated runs,
+    widened by ``SLACK``."""
     found = []
     for step, value in zip(real["step"], real[column], strict=True):
         there = simulated[column][simulated["step"] == step]

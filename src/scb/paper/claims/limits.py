@@ -1,4 +1,4 @@
-"""Claims about where the paper's experiment ends: larger steps, smaller batches, many more
+"""Claims about the limits of the paper's experiment: larger steps, smaller batches, and many more
 steps."""
 
 from collections.abc import Callable

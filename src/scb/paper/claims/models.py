@@ -1,5 +1,5 @@
-"""Claims about the softmax transformer beside the linear one, about the simulation with Gaussian
-noise, and about larger N."""
+"""Claims about the softmax transformer compared with the linear one, about the simulation with
+Gaussian noise, and about larger N."""
 
 from functools import partial
 

@@ -1,5 +1,5 @@
-"""Claims about noise: where it wins; and one of ours: that noise, not the drift, decides the sign
-at the paper's batch."""
+"""Claims about noise: where noise dominates, and our own claim that noise, not the drift, decides
+the sign at the paper's batch size."""
 
 from functools import partial
 from typing import Any

@@ -1,5 +1,5 @@
-"""Claims about rates: the theorem's samples, stage by stage; the theorem itself; windows of one
-sequence."""
+"""Claims about rates: the theorem's number of samples, stage by stage; the theorem itself; and
+windows of one sequence."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -49,7 +49,7 @@ rate_claim = partial(
 def exponents(
     table: Table, asked: Mapping[int, tuple[str, ...]], base: Mapping[str, float] = BASE
 ) -> dict[str, dict[str, Any]]:
-    """The exponents of stages in sizes beside the printed ones, for both projectors, and the
+    """The exponents of stages in sizes, next to the printed exponents, for both projectors; and the
     searches that found nothing."""
     cases: dict[str, dict[str, Any]] = {}
     for projector, name in PROJECTORS.items():

@@ -1,4 +1,4 @@
-"""Claims about ℓ1 in Stage 2: what it does to the error of A, and what to the number of samples."""
+"""Claims about ℓ1 in Stage 2: its effects on the error of A and on the number of samples."""
 
 from functools import partial
 from typing import Any

@@ -1,5 +1,5 @@
-"""Claims about the number of samples, from scratch and transferred; and the paper's open
-questions, as ours."""
+"""Claims about the number of samples, from scratch and with transfer, and our own claims on the
+paper's open questions."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Claims about real transformers on the tasks of the paper; all of them ours."""
+"""Our own claims about real transformers on the tasks of the paper."""
 
 from functools import partial
 from typing import Any
@@ -49,7 +49,7 @@ def _lengths(table: Table, N: int) -> list[int]:
 
 def growth(table: Table, setting: str, until: str = "samples_10") -> Number:
     """The exponent in T of the median number of samples until a tenth is left, or of another
-    column, where the median task gets there."""
+    column, at lengths at which the median task gets there."""
     lengths = sorted(values(table, "T"))
     samples = [median(best_setting(pick(table, T=T), setting, until)[until]) for T in lengths]
     found = np.isfinite(samples)

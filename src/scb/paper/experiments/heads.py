@@ -1,5 +1,5 @@
-"""Several heads: when each singular value is learned, where equal heads stop, which heads come out,
-and what becomes of spare ones.
+"""Several heads: when each singular value is learned, where equal heads stop, which heads are
+learned, and what becomes of spare heads.
 """
 
 from dataclasses import dataclass
@@ -50,8 +50,8 @@ class HeadsJob(Job):
     replicate: int = 0
 
     def run(self) -> Rows:
-        """A row for each singular value of the task: the predicted and the measured number of steps
-        to half of it; and of the whole run, what its heads and its function are like."""
+        """A row for each singular value of the task, with the predicted and the measured number of
+        steps to half of it, and with measures of the heads and of the function of the whole run."""
         task = heads_task(self.N, self.T, self.heads, self.replicate, self.ensemble)
         mu, sigma = task.mu, task.singular_values
         seed = seed_of(use="heads, start", replicate=self.replicate)
