@@ -8,7 +8,7 @@ The paper in ten minutes
    :width: 560px
 
 In the paper's task, the *last* token of a sequence decides which earlier positions matter, and the tokens found there decide
-what comes next. Can a one-layer transformer find this out by gradient descent? In this tutorial you make such a task, train on
+what comes next. Can a one-layer transformer learn this rule by gradient descent? In this tutorial you make such a task, train on
 it, and watch the three stages of the paper's Algorithm 1.
 """
 

@@ -10,7 +10,7 @@ claim that compares two methods.
 # %%
 # A gradient source
 # -----------------
-# A source is a function of (V, A, batch size, key) that returns a gradient. All of its randomness must come from the key. The
+# A source is a function of (V, A, batch size, key) that returns a gradient. All randomness of a source must come from the key. The
 # source below spoils a share of the labels: it draws them from μ, whatever the context.
 from dataclasses import dataclass, replace
 
@@ -50,14 +50,14 @@ for name, run in (("clean", clean), ("noisy", noisy)):
     )
 
 # %%
-# With 30 % of the labels spoilt, the attention is learned nearly as well as without. The signal of V is smaller, as it should be:
-# the matrix that V can learn is 0.7·P + 0.3·μ1ᵀ.
+# With 30 % of the labels spoilt, the attention is learned nearly as well as with clean labels. The signal of V is smaller, as it
+# should be: the matrix that V can learn is 0.7·P + 0.3·μ1ᵀ.
 #
 # An update rule
 # --------------
-# A rule is a function of the current point, the plain gradients, μ and the stage that returns the next point. In each step of
-# Stage 2, Algorithm 1 moves every entry of A towards 0 by λ, which is called a *soft* threshold. The rule below uses a *hard*
-# threshold instead: it keeps the ten largest entries of each column unchanged, and makes all others equal.
+# A rule is a function that takes the current point, the plain gradients, μ and the stage, and returns the next point. In each
+# step of Stage 2, Algorithm 1 moves every entry of A towards 0 by λ, which is called a *soft* threshold. The rule below uses a
+# *hard* threshold instead: it keeps the ten largest entries of each column unchanged, and makes all others equal.
 
 
 def keep_ten(V, A, gV, gA, mu, stage):

@@ -8,8 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from scb.arrays import Array
-from scb.geometry import function_distance, rotate_heads
-from scb.geometry.heads import left_factor, product_singular_values, right_factor
+from scb.geometry import function_distance, function_singular_values, mu_norm, rotate_heads
 from scb.jobs.job import Job, Rows, seed_of
 from scb.metrics import match_heads
 from scb.paper.experiments.training import shortened
@@ -64,7 +63,7 @@ class HeadsJob(Job):
         (V, A), measured = _descended(task, (V, first.A), eta, steps)
         if self.start == "sparse":
             V, A = _made_sparse(task, (V, A), eta, 4 * steps)
-        learned = product_singular_values(left_factor(A, mu), right_factor(V, mu))
+        learned = function_singular_values(V, A, mu)
         row = {
             "slope": predicted @ measured / (predicted @ predicted),
             "dist": function_distance((V, A), (task.P, task.Q), mu),
@@ -85,7 +84,7 @@ def _descended(task: Task, heads: Heads, eta: float, steps: int) -> tuple[Heads,
     measured = np.full(task.heads, np.nan)
     for step in range(steps):
         if np.isnan(measured).any():
-            values = product_singular_values(left_factor(A, task.mu), right_factor(V, task.mu))
+            values = function_singular_values(V, A, task.mu)
             new = np.isnan(measured) & (values[: task.heads] >= task.singular_values / 2)
             measured[new] = step
         gV, gA = expected_preconditioned_gradients(task, V, A)
@@ -98,11 +97,11 @@ def _made_sparse(task: Task, heads: Heads, eta: float, steps: int) -> Heads:
     mean of all, so that A holds the sizes; λ falls to 0."""
     V, A = heads
     mean = task.mu[:, None]
-    scale = np.linalg.norm(right_factor(V, task.mu), axis=0).mean()
+    scale = mu_norm(V - mean, task.mu).mean()
     for lam in np.linspace(0.05 * task.singular_values[0], 0, steps):
         gV, gA = expected_preconditioned_gradients(task, V, A)
         V, A = V - eta * gV, A - eta * gA
-        sizes = np.linalg.norm(right_factor(V, task.mu), axis=0)[:, None, None] / scale
+        sizes = mu_norm(V - mean, task.mu)[:, None, None] / scale
         V, A = mean + (V - mean) / sizes, A * sizes
         A = np.sign(A) * np.maximum(np.abs(A) - eta * lam, 0)
     return V, A
