@@ -295,7 +295,7 @@ def test_what_cannot_be_read_is_said(open_page):
     page = open_page("task.N=one&colour=red&run=lam:-1&step=0")
     words = page.locator("#notice").inner_text()
     assert "N: one is not a number" in words
-    assert "colour means nothing" in words
+    assert "colour is not a known name" in words
     assert "lam: -1 is negative" in words
     page.fill("#task-T", "many")
     page.press("#task-T", "Enter")
