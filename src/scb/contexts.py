@@ -1,4 +1,4 @@
-"""Sums over the tokens of contexts, from which the transformers and their gradients are computed."""
+"""Sums over the tokens of contexts, from which transformers and their gradients are computed."""
 
 from typing import TYPE_CHECKING
 

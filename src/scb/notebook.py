@@ -12,7 +12,7 @@ _CELL = "padding:.15em .7em;text-align:{side};border:0;white-space:nowrap"
 
 
 def in_notebook() -> bool:
-    """Return whether this process is the kernel of a notebook, which shows HTML and can replace it."""
+    """Return whether this process is the kernel of a notebook, which can show and replace HTML."""
     # A notebook has loaded IPython; nothing else should.
     if "IPython" not in sys.modules:
         return False

@@ -217,7 +217,7 @@ def test_a_notice_leaves_the_page_where_it_is(open_page):
     page.fill("#own-text", "a")
     page.click("#own-train")
     assert (
-        "the text has 1 symbol, and at least 50 are needed: with fewer, every lag seems to matter by chance"
+        "the text has 1 symbol, but at least 50 are needed: with fewer symbols, every lag seems to matter by chance"
         in page.locator("#notice").inner_text()
     )
     assert page.locator("#panels").bounding_box() == before

@@ -1,4 +1,4 @@
-"""Workers, which run all jobs in this process, in processes of this machine, or on a Dask cluster."""
+"""Workers, which run jobs in this process, in processes of this machine, or on a Dask cluster."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager

@@ -97,7 +97,7 @@ def stream(
 ) -> Stream:
     """Return an endless iterator over mini-batches of fresh samples.
 
-    It is meant for a training loop of your own.
+    The iterator is meant for a training loop of your own.
 
     The samples are drawn by compiled code.
 

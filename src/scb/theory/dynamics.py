@@ -1,7 +1,7 @@
-"""Appendix C, second half: how the signals α and the errors ‖Δ‖² move in one step; and the
-population process.
+"""The second half of Appendix C: the changes of the signals α and the errors ‖Δ‖² in one step, and
+the population process.
 
-Steps are V ← V − η_V(E∇̂_V l + h_V) and A ← A − η_A(E∇̂_A l + h_A), where h is the gradient noise
+A step is V ← V − η_V(E∇̂_V l + h_V) and A ← A − η_A(E∇̂_A l + h_A), where h is the gradient noise
 of a mini-batch.
 """
 
@@ -117,7 +117,7 @@ def signal_step(
     eta_V, eta_A : float
         The step sizes η_V and η_A.
     noise : StepNoise
-        The noise of the mini-batch's gradient.
+        The noise of the gradient of the mini-batch.
 
     Returns
     -------
@@ -167,7 +167,7 @@ def error_step(
     eta_V, eta_A : float
         The step sizes η_V and η_A.
     noise : StepNoise
-        The noise of the mini-batch's gradient.
+        The noise of the gradient of the mini-batch.
 
     Returns
     -------

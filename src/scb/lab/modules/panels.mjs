@@ -78,7 +78,7 @@ export const attention = {
       const mine = nearestTrue(task, k, where, (8 / (box.right - box.left)) * task.T);
       if (mine !== null) {
         const { positions, weights } = task.truth;
-        return `Position ${positions[mine]}, to which token ${k} attends, has the true weight q = ${short(weights[mine])} and the learned weight a = ${short(found.onTruth[mine])}.`;
+        return `Position ${positions[mine]}, which token ${k} attends to, has the true weight q = ${short(weights[mine])} and the learned weight a = ${short(found.onTruth[mine])}.`;
       }
     }
     const bin = Math.min(Math.max(Math.floor((where / task.T) * found.bins), 0), found.bins - 1);

@@ -66,7 +66,7 @@ export const SCENES = [
   {
     id: "projector",
     title: "The leak",
-    lead: "Two runs share a task and its samples. In one of them, the projector lets noise in, and the run goes wrong.",
+    lead: "Two runs use the same samples. In one of them, the projector lets noise in, and the run fails.",
     hash: "task.T=2000&run=resolveSign:0;steps:400/1000/0;lam:0.0001;seed:3&run=projector:mu;resolveSign:0;steps:400/1000/0;lam:0.0001;seed:3&speed=150",
     panels: ["plane:half", "delta_V:half"],
     fields: ["run.projector"],
@@ -102,7 +102,7 @@ export const SCENES = [
   {
     id: "softmax",
     title: "Softmax",
-    lead: "Real transformers use softmax attention. It finds the same positions as linear attention, and its weights are never negative.",
+    lead: "Real transformers use softmax. It finds the same positions, and its weights are never negative.",
     hash: "task.T=200&run=batchSize:256;steps:400/1600/0;lam:0.0001&run=recipe:softmax;batchSize:256;steps:400/1600/0;lam:0.0001&view=1&speed=150",
     panels: ["attention", "dist_A", "loss:full"],
     fields: ["task.T"],
