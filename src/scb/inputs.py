@@ -182,7 +182,7 @@ def _choice(values: Collection[Any]) -> str:
 
 
 def file_path(name: str, value: Any) -> Path:
-    """Return the value as a path, if it can be one; an empty string is not the current directory."""
+    """Return the value as a path, if it can be one; an empty string is not the current folder."""
     try:
         if not (isinstance(value, str) and value == ""):
             return Path(value)

@@ -170,7 +170,7 @@ def run_jobs(
     have arrived are on disk.
 
     If a process dies, the jobs of its batch are tried again one at a time after all other jobs are
-    done, to find the job that caused the death.
+    done, to find the job at fault.
     """
     queue = _Queue(jobs)
     done = 0

@@ -51,7 +51,7 @@ def recipe_hints(recipe: str) -> dict[str, Any]:
 
 
 def all_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a recipe, including those that were not given, converted to its types."""
+    """Return all options of a recipe, including those that were not given, as its types."""
     functions = (
         [RECIPES[recipe], pretrained_value]
         if "V_hat" in arguments(RECIPES[recipe])

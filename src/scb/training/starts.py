@@ -53,7 +53,7 @@ class GivenStart:
 
 @dataclass(frozen=True)
 class UniformAttention:
-    """An initial point with any V (N, N) and uniform attention A = 11ᵀ/T, which takes no memory.
+    """An initial point with any V (N, N) and uniform attention A = 11ᵀ/T, which needs no memory.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class UniformAttention:
     def A(self) -> Array:
         """The uniform attention 11ᵀ/T as a read-only (T, N) view of one number.
 
-        With H heads it is 1/(H·T) everywhere, (H, T, N).
+        With H heads, the attention is 1/(H·T) everywhere and has shape (H, T, N).
         """
         *heads, N, _ = self.V.shape
         places = math.prod(heads) * self.T

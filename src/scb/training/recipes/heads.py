@@ -34,7 +34,7 @@ def head_count(task: Task, heads: int | None) -> int:
 
 
 def first_point(k: Knowledge, T: int, heads: int, start: str, seed: Seed) -> UniformAttention:
-    """Return uniform attention with V = μ1ᵀ; with several heads, a little noise makes them differ."""
+    """Return uniform attention with V = μ1ᵀ; with several heads, some noise makes them differ."""
     one_of("start", start, ("random", "equal"))
     if heads == 1:
         return UniformAttention(trivial_V(k.mu), T)
