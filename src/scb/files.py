@@ -59,8 +59,7 @@ def cannot_write(path: Path, error: OSError) -> WriteError:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file atomically: even after a crash, a reader sees either the old content or the
-    new.
+    """Replace a file atomically: even after a crash, a reader sees the old content or the new.
 
     If the path is a link, the file that it points at is replaced, and the link stays. Concurrent
     writers use distinct temporary files. A temporary file that a killed process leaves behind is

@@ -9,8 +9,7 @@ from typing import Any
 
 
 def lazily(package: str, names: Mapping[str, str] | None = None) -> Callable[[str], Any]:
-    """Return a ``__getattr__`` for a package, which finds its submodules and names of other
-    modules.
+    """Return a ``__getattr__`` for a package that finds submodules and names of other modules.
 
     ``names`` maps each name to its module. If the module does not define the name, the name stands
     for the module itself.

@@ -125,8 +125,7 @@ class OneLayerTransformer(ABC):
 
     @abstractmethod
     def pull_back(self, gA: Array) -> Array:
-        """Compute the gradient in the parameters of the attention from the gradient in the
-        attention.
+        """Compute the gradient in the attention's parameters from the gradient in the attention.
 
         Parameters
         ----------

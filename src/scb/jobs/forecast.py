@@ -136,9 +136,7 @@ class Forecast:
 
     @property
     def share(self) -> float:
-        """The share of the whole work that is done, by cost and by the time spent on the current
-        part.
-        """
+        """The share of the work that is done, by cost and by the time spent on the current part."""
         done = sum(cost * self._shares[name] for name, cost in self._costs.items())
         waited = (self._clock() - self._last) / self._measured(self._last)
         current = self._costs[self._phase] * (1 - self._shares[self._phase])

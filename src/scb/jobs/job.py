@@ -108,9 +108,7 @@ class Job(ABC):
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The columns that precede those of ``run``: the parameters that are not None, and the
-        seed.
-        """
+        """The columns before those of ``run``: the parameters that are not None, and the seed."""
         return {name: value for name, value in self.parameters.items() if value is not None} | {
             "seed": self.seed
         }

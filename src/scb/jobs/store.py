@@ -34,9 +34,7 @@ class Failure(NamedTuple):
 
 
 class JobFailed(ChildProcessError):
-    """A job of an experiment failed; the message says which job failed, why, and where its
-    traceback is.
-    """
+    """A job of an experiment failed; the message gives the job, the reason and the traceback."""
 
 
 class Store(Protocol):
@@ -152,8 +150,7 @@ class Cache:
         write_table(self.path(job), job.table(result.rows), facts)
 
     def fail(self, job: Job, failure: Failure) -> None:
-        """Write the traceback to a file and raise an error, because an experiment needs all of its
-        jobs.
+        """Write the traceback to a file and raise an error, since an experiment needs all its jobs.
 
         Parameters
         ----------

@@ -23,8 +23,7 @@ COLUMNS = (
 
 
 def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
-    """Compute the expected loss of a pair (V, A), and the distances of V and A from the true P and
-    Q.
+    """Compute the expected loss of (V, A), and the distances of V and A from the true P and Q.
 
     Parameters
     ----------

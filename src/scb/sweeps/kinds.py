@@ -106,9 +106,7 @@ def kind_of(
 
 @dataclass(frozen=True)
 class RecoverJob(Job):
-    """A job that draws samples of a random task and estimates the task from them by
-    ``scb.recover``.
-    """
+    """A job that draws samples of a random task and estimates the task by ``scb.recover``."""
 
     label: ClassVar = {"sweep": "recover"}
 
