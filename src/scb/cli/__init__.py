@@ -32,7 +32,7 @@ COMMANDS = {
 OVERVIEW = """usage: scb COMMAND [OPTIONS]
 
 Find which earlier symbols decide the next one, in your sequences or inside a
-transformer that is learning to do so.
+transformer that is learning to find them.
 
 {}
 

@@ -16,10 +16,10 @@ from scb.provenance import machine, versions
 HEADING = """\
 # Benchmark: one training step
 
-This page was made by `make bench`. In one whole step, a baseline draws 64 fresh samples,
-differentiates, preconditions, soft-thresholds with λ = 1e-4 and projects. All baselines take turns,
-each in its own process. Memory is the peak memory of the baseline's process. In the last table,
-another process is busy on each core, so our engine gets about half of the time of the cores.
+These tables were written by `make bench`. A whole step consists of drawing 64 fresh samples,
+differentiating, preconditioning, soft-thresholding with λ = 1e-4, and projecting. All baselines
+take turns, each in its own process. Memory is the peak of the baseline's process. In the last
+table, our engine shares each core with a busy process, so it gets about half of the cores' time.
 """
 
 

@@ -82,6 +82,39 @@ def product_singular_values(left: Array, right: Array) -> Array:
     return np.append(values, np.zeros(H - len(values))).astype(np.float64)
 
 
+def function_singular_values(V: Array, A: Array, mu: Array) -> Array:
+    """Compute the singular values of the function Σ_h a_h ⊗ Ṽ_h that heads compute together.
+
+    They are the same for all heads that compute the same function.
+
+    Parameters
+    ----------
+    V : (H, N, N) array
+        The value matrices.
+    A : (H, T, N) array
+        The attention of each head.
+    mu : (N,) array
+        The stationary distribution.
+
+    Returns
+    -------
+    (H,) array
+        The singular values, largest first.
+
+    Examples
+    --------
+    At the solution they are those of the task:
+
+    >>> import numpy as np
+    >>> import scb
+    >>> from scb.geometry import function_singular_values
+    >>> task = scb.Task.random(3, 40, 2, seed=0, heads=2)
+    >>> np.allclose(function_singular_values(task.P, task.Q, task.mu), task.singular_values)
+    True
+    """
+    return product_singular_values(left_factor(A, mu), right_factor(V, mu))
+
+
 def triangular(factor: Array) -> Array:
     """Return the triangular part (H, H) of a factor (·, H): its columns in an orthonormal basis."""
     return np.asarray(np.linalg.qr(factor, mode="r"))

@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 
 from scb.arrays import Array
-from scb.geometry import function_distance, mu_inner, mu_norm
+from scb.geometry import function_distance, function_singular_values, mu_inner, mu_norm
 from scb.geometry.gauge import match_heads
-from scb.geometry.heads import left_factor, product_singular_values, right_factor
 from scb.geometry.lines import distance_from_line_A, signal_A, signal_V
 from scb.geometry.products import root, row_dot
 from scb.inputs import shaped_array
@@ -173,7 +172,7 @@ def measure_all(task: Task, V: Array, moments: Array, on_support: Array) -> dict
 def _measure_heads(task: Task, V: Array, A: Array) -> dict[str, float]:
     """What ``measure`` says of several heads."""
     match = match_heads(V, A, task)
-    singular_values = product_singular_values(left_factor(A, task.mu), right_factor(V, task.mu))
+    singular_values = function_singular_values(V, A, task.mu)
     return {
         "loss": population_loss(task, V, A),
         "dist": function_distance((V, A), (task.P, task.Q), task.mu),

@@ -48,12 +48,32 @@ class Reference:
 
 @dataclass(frozen=True)
 class Fresh:
-    """Draw and differentiate ``batch_size`` fresh samples at each call by compiled code, on all
-    threads of Numba.
+    """Draw and differentiate fresh samples at each call, by compiled code.
 
-    The samples have the same distribution as those of ``Reference``. With the same key, they are
-    the samples of a step of ``kernels.step.fused``, because both draw them from the stream that the
-    key selects.
+    The code uses all threads of Numba. The samples have the same distribution as those of ``Reference``.
+    With the same key, they are the samples of a step of ``kernels.step.fused``, because both draw
+    them from the stream that the key selects.
+
+    Attributes
+    ----------
+    task : Task
+        The task to draw from.
+
+    Examples
+    --------
+    >>> import scb
+    >>> from scb.task.sampling import step_keys
+    >>> from scb.training.sources.sampled import Fresh
+    >>> task = scb.Task.random(N=3, T=100, sparsity=2, seed=0)
+    >>> key = step_keys(1, range(1))[0]
+    >>> drawn = Fresh(task)(task.P, task.Q, 64, key)
+    >>> drawn.V.shape, drawn.A.shape, drawn.samples
+    ((3, 3), (100, 3), 64)
+
+    The task in the form that the kernels use:
+
+    >>> Fresh(task).sampler.labels.positions.shape
+    (2, 3)
     """
 
     task: Task
