@@ -27,7 +27,7 @@ class Gradient(NamedTuple):
     Attributes
     ----------
     loss : float
-        The mean of the loss ½‖e_o − F‖², where e_o is the one-hot vector of the label and F the
+        The mean of the loss ½‖e_o − F‖², where e_o is the one-hot vector of the label and F is the
         prediction.
     V : (N, N) array
         The gradient with respect to the value matrix V.
@@ -109,7 +109,7 @@ class OneLayerTransformer(ABC):
     def loss(self, batch: "Batch") -> float:
         """Compute the paper's loss, the mean of ½‖e_o − F‖² over a batch.
 
-        Here e_o is the one-hot vector of the label.
+        Here, e_o is the one-hot vector of the label.
 
         Parameters
         ----------

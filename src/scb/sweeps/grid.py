@@ -134,8 +134,8 @@ class Sweep:
         kinds : dict of Kind
             The kinds of sweep by name.
         further : callable
-            A function that returns further kinds. It is called only if the kind of the sweep is not
-            among ``kinds``, because loading these kinds may take a long time.
+            A function that returns further kinds. The function is called only if the kind of the
+            sweep is not among ``kinds``, because loading these kinds may take a long time.
 
         Returns
         -------
@@ -159,8 +159,8 @@ class Sweep:
         kinds : dict of Kind
             The kinds of sweep by name.
         further : callable
-            A function that returns further kinds. It is called only if the kind of the sweep is not
-            among ``kinds``.
+            A function that returns further kinds. The function is called only if the kind of the
+            sweep is not among ``kinds``.
 
         Returns
         -------

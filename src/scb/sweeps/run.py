@@ -163,8 +163,8 @@ def sweep_state(
     kinds : dict of Kind
         The kinds of sweep by name.
     further : callable
-        A function that returns further kinds. It is called if the kind of the sweep is not among
-        ``kinds``.
+        A function that returns further kinds. The function is called if the kind of the sweep is
+        not among ``kinds``.
 
     Returns
     -------

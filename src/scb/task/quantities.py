@@ -34,7 +34,7 @@ class TaskQuantities:
 
     @property
     def sparsity(self) -> int:
-        """The largest number of positions that a token attends to in all heads, the paper's Q."""
+        """The largest number of positions that a token attends to in all heads (the paper's Q)."""
         return self.weights.shape[0]
 
     @property

@@ -225,7 +225,7 @@ def generate(task: Task, length: int, seed: Seed = 0, *, n: int | None = None) -
 
     The first T + 1 tokens are drawn independently from μ. Each further token is the label of the T
     + 1 tokens before it: the token just before it selects the column of the attention, and the T
-    tokens before that one are the context.
+    tokens before that token are the context.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def generate(task: Task, length: int, seed: Seed = 0, *, n: int | None = None) -
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness; ``None`` draws a fresh seed from the operating system.
     n : int, optional
-        The number of independent sequences. Sequence i does not depend on n. By default one
+        The number of independent sequences. Sequence i does not depend on n. By default, one
         sequence is returned as a one-dimensional array.
 
     Returns

@@ -30,7 +30,8 @@ class Stream:
     ----------
     step : int
         The number of the next mini-batch. Batch i depends only on the task, ``batch_size``,
-        ``seed`` and i, so a stream that starts at the ``step`` of an earlier one continues it.
+        ``seed`` and i, so a stream that starts at the ``step`` of an earlier stream continues that
+        stream.
 
     Examples
     --------

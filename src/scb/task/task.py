@@ -63,8 +63,8 @@ class Task(TaskQuantities):
     positions, weights : (Q, N) arrays
         The sparse form of the attention: column k holds the positions with non-zero attention after
         last token k, in ascending order, and their weights. Columns with fewer positions than the
-        longest one are padded with weight 0 at position 0. With several heads, the positions of the
-        first head come first.
+        longest column are padded with weight 0 at position 0. With several heads, the positions of
+        the first head come first.
     owners : (Q, N) array
         The head that each of these positions belongs to; 0 if there is one head.
 
@@ -167,8 +167,8 @@ class Task(TaskQuantities):
     ) -> "Task":
         """Draw a random P from one of four ensembles, and a random sparse Q.
 
-        In every column of Q, exactly ``sparsity`` positions are non-zero. They are drawn uniformly
-        without replacement, and each weight lies between 1/2 and 2 times 1/``sparsity``.
+        In every column of Q, exactly ``sparsity`` positions are non-zero. These positions are drawn
+        uniformly without replacement, and each weight lies between 1/2 and 2 times 1/``sparsity``.
 
         Parameters
         ----------

@@ -26,7 +26,7 @@ class Bound:
     constant : float
         The measured value of c, rounded to the safe side.
     printed : float, optional
-        The value of c in the paper, if it states one.
+        The value of c in the paper, if the paper states one.
     largest : bool, default False
         Whether the statement gets weaker as c gets smaller. If so, ``constant`` is the largest c
         for which the statement holds; by default, it is the smallest.

@@ -17,7 +17,7 @@ from scb.task import Task
 def expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
     """Compute the expected gradients E∇_V l and E∇_A l of the loss for any V and A.
 
-    This is the lemma "Expected gradients".
+    The formulas are those of the lemma "Expected gradients".
 
     With a^(k) = A[:, k], q^(k) = Q[:, k] and s_k = 1ᵀa^(k), the proof of the lemma gives, without
     constraints on V and A:
@@ -113,7 +113,7 @@ def constrained_expected_gradients(task: Task, V: Array, A: Array) -> tuple[Arra
 def expected_preconditioned_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
     """Compute E∇̂_V l and E∇̂_A l for 1ᵀV = 1ᵀ, 1ᵀA = 1ᵀ and Vμ = μ.
 
-    This is the lemma "Expected preconditioned gradients".
+    The formulas are those of the lemma "Expected preconditioned gradients".
 
     | E∇̂_V l = ‖A‖_μ² (V − μ1ᵀ) − ⟨Q, A⟩_μ (P − μ1ᵀ)
     | E∇̂_A l = (‖V‖_μ² − ‖μ‖²)(A − 11ᵀ/T) − (⟨V, P⟩_μ − ‖μ‖²)(Q − 11ᵀ/T)

@@ -15,7 +15,7 @@ from scb.task import Task
 def residual_square(task: Task, p: Projection) -> float:
     """Compute the mean squared residual E‖r‖², which is twice the expected loss.
 
-    Here r is the prediction minus e_o.
+    Here, r is the prediction minus e_o.
 
     For 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ, the result is 1 − ‖μ‖² − 2⟨A, Q⟩_μ K_VP + ‖A‖_μ² K_V.
 

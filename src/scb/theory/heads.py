@@ -103,7 +103,7 @@ def singular_value_flow(
     """Compute the singular values of F, and the rate at which each of them changes per step.
 
     With the singular vectors u_i and w_i of F, dσ_i = u_iᵀ dF w_i, where dF follows from the
-    expected preconditioned gradients. This is exact for small step sizes.
+    expected preconditioned gradients. The rates are exact for small step sizes.
 
     Parameters
     ----------
@@ -150,8 +150,8 @@ def predicted_course(
 ) -> Array:
     """Predict the singular values of F in training without noise from a small start.
 
-    This is the solution S(t) of the module's Riccati equation for the part of the start that grows;
-    the projection of A's columns, of order 1/T, is neglected.
+    The prediction is the solution S(t) of the module's Riccati equation for the part of the start
+    that grows; the projection of A's columns, of order 1/T, is neglected.
 
     Parameters
     ----------

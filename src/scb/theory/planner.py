@@ -4,7 +4,7 @@ require, stage by stage.
 The planner follows the chain of lemmas backwards: from ε to the error of A that Stage 3 tolerates,
 from there to the noise that Stage 2 tolerates, and from there to a batch size. The factors that the
 paper hides in Θ(1) are the fields of ``Constants``. Where the paper has a formula in two versions,
-docs/paper/errata.md says which one is used here.
+docs/paper/errata.md says which version is used here.
 """
 
 from dataclasses import dataclass

@@ -27,7 +27,7 @@ class Piece(NamedTuple):
 
     A piece is a constant c_k·v, or a sum over tokens Σ_t w[t, k]·L e_{x_t} with Lμ = 0.
 
-    Here k is the last token, and e_{x_t} the one-hot vector of the token at position t.
+    Here, k is the last token, and e_{x_t} is the one-hot vector of the token at position t.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Statistic(NamedTuple):
     row : str
         The letter of the vector's index.
     position : str, default ""
-        The letter of the position that the vector depends on, if it depends on one.
+        The letter of the position that the vector depends on, if there is such a position.
 
     Examples
     --------

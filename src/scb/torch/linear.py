@@ -70,7 +70,7 @@ class LinearAttention(nn.Module):
     def loss(self, tokens: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
         """Compute the paper's loss, the mean of ½‖e_o − F‖².
 
-        Here e_o is the one-hot vector of the label, and F the prediction.
+        Here, e_o is the one-hot vector of the label, and F is the prediction.
 
         Parameters
         ----------

@@ -21,7 +21,7 @@ Attention = Literal["softmax", "linear", "shrunk", "thresholded"]
 class Transformer(nn.Module):
     """A small causal decoder-only transformer.
 
-    It maps token sequences to the logits of the next token.
+    The transformer maps token sequences to the logits of the next token.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Transformer(nn.Module):
         The amount of shrinkage for the attentions "shrunk" and "thresholded".
     centre : (N,) array, optional
         The distribution μ of the tokens. If given, the μ-weighted mean over tokens is subtracted
-        from the values at each position, so that a value carries only how a token differs from the
+        from the values at each position, so a value encodes only how a token differs from the
         others, as with the μ-projector of ``Algorithm1``. This option is for one layer only. By
         default, values are not centred.
     init : float, optional
@@ -141,8 +141,8 @@ class Transformer(nn.Module):
 
 
 class Block(nn.Module):
-    """A block of attention and then an MLP; the output of each is added to its input, which is
-    normalised first.
+    """A block of attention and then an MLP; each acts on its normalised input, and its output is
+    added to the input.
     """
 
     def __init__(

@@ -179,7 +179,7 @@ def compare(N: int, T: int, repeats: int, file: Path | None = None) -> dict[str,
     repeats : int
         The number of timed rounds.
     file : Path, optional
-        A Python file with further baselines. It is executed.
+        A Python file with further baselines. The file is executed.
 
     Returns
     -------

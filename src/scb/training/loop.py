@@ -60,8 +60,8 @@ def train(
     seed : int, default 0
         The seed of the run. The random numbers of step i depend only on the seed and on i.
     device : {"cpu", "cuda"}, default "cpu"
-        Where to compute. "cuda" is an NVIDIA GPU, used through CuPy. It draws the same samples as
-        the CPU, but rounds differently, so results are not equal bit for bit.
+        Where to compute. "cuda" is an NVIDIA GPU, used through CuPy. The GPU draws the same samples
+        as the CPU but rounds differently, so results are not equal bit for bit.
     source : callable, optional
         The source of the gradients. The default draws fresh samples of the task with the compiled
         engine. ``scb.training.sources`` has other sources: exact expectations, exact expectations

@@ -225,7 +225,9 @@ class RotateHeads:
 
 @dataclass(frozen=True)
 class SingularValuesAbove:
-    """End a stage once the singular values of what stands out from the noise reach these sizes."""
+    """End a stage once the singular values of the part that stands out from the noise reach these
+    sizes.
+    """
 
     levels: tuple[float, ...]
 

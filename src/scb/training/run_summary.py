@@ -37,8 +37,8 @@ SHOWN = {
 class RunSummary:
     """A summary of a run: the last evaluation of each stage, and the verdict.
 
-    ``Run.summary`` returns a summary. It prints as a table and is shown as HTML in a notebook;
-    ``columns`` and ``to_pandas()`` give the numbers.
+    ``Run.summary`` returns a summary. The summary prints as a table and is shown as HTML in a
+    notebook; ``columns`` and ``to_pandas()`` give the numbers.
 
     Attributes
     ----------

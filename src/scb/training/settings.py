@@ -189,7 +189,7 @@ class TrainingSettings:
         return None if self.source == "fresh" else SOURCES[self.source](task)
 
     def differences(self, other: "TrainingSettings") -> dict[str, tuple[Any, Any]]:
-        """Return what differs from other settings.
+        """Return the differences from other settings.
 
         Parameters
         ----------

@@ -89,7 +89,7 @@ class UniformAttention:
         return np.broadcast_to(1 / places, (*heads, self.T, N))
 
     def projection(self, task: Task) -> Projection:
-        """Return the signal and error of V; those of A are 0.
+        """Return the signal and error of V; the signal and error of A are 0.
 
         Parameters
         ----------
@@ -107,7 +107,7 @@ class UniformAttention:
 def random_start(
     mu: Array, T: int, heads: int, seed: Seed = 0, size: float = 0.01
 ) -> UniformAttention:
-    """Make a start with uniform attention and a small random V in each head, so that heads differ.
+    """Make a start with uniform attention and a small random V in each head, so the heads differ.
 
     Parameters
     ----------

@@ -111,7 +111,7 @@ def paper(
         Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000
         samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
-        The source of randomness of these samples and of those for the spectral start.
+        The source of randomness for these samples and for the samples of the spectral start.
     start : {"uniform", "spectral", "equal"}, default "uniform"
         The initial point. "uniform" is the paper's start; with several heads, each head has a small
         random V, drawn with ``seed``. "spectral", which is for one head, replaces Stage 1 by a
@@ -221,9 +221,9 @@ def tuned(
         The η of all stages. Batch sizes are proportional to η, and numbers of steps are
         proportional to 1/η.
     batch_size : int, optional
-        A batch size for all stages, in place of those that follow from the noise.
+        A batch size for all stages, in place of the sizes that follow from the noise.
     lam : float, optional
-        The λ of Stage 2, in place of the one that follows from the accuracy.
+        The λ of Stage 2, in place of the value that follows from the accuracy.
     projector : {"euclidean", "mu"}, default "mu"
         The projector with which steps on V keep Vμ = μ: the paper's projector, or the μ-projector,
         which has less noise.

@@ -36,7 +36,7 @@ def sgd(
 ) -> Recipe:
     """Make a recipe for SGD on V and A from the uniform start, without a regulariser.
 
-    This is the paper's baseline. The step sizes are η_V = η/K_Q and η_A = η/K_P.
+    This recipe is the paper's baseline. The step sizes are η_V = η/K_Q and η_A = η/K_P.
 
     Parameters
     ----------

@@ -50,9 +50,9 @@ class Reference:
 class Fresh:
     """Draw and differentiate fresh samples at each call, by compiled code.
 
-    The code uses all threads of Numba. The samples have the same distribution as those of ``Reference``.
-    With the same key, they are the samples of a step of ``kernels.step.fused``, because both draw
-    them from the stream that the key selects.
+    The code uses all threads of Numba. The samples have the same distribution as those of
+    ``Reference``. With the same key, they are the samples of a step of ``kernels.step.fused``,
+    because both draw them from the stream that the key selects.
 
     Attributes
     ----------
