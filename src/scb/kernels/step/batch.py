@@ -43,7 +43,22 @@ class LabelSampler(NamedTuple):
 
 
 class TaskSampler(NamedTuple):
-    """A task, ready for drawing."""
+    """A task in the form from which the kernels draw.
+
+    Attributes
+    ----------
+    tokens : TokenSampler
+        The distribution of the tokens.
+    labels : LabelSampler
+        The distributions of last tokens, sources and labels.
+
+    Examples
+    --------
+    >>> import scb
+    >>> from scb.training.sources.sampled import Fresh
+    >>> Fresh(scb.Task.random(N=3, T=100, sparsity=2, seed=0)).sampler.labels.positions.shape
+    (2, 3)
+    """
 
     tokens: TokenSampler
     labels: LabelSampler
