@@ -131,7 +131,7 @@ export const SCENES = [
     panels: ["attention", "matrices", "lags:full"],
     fields: ["own"],
     text: [
-      "This is the Kalevala, the Finnish epic, written as 20,000 syllables of two kinds: “first” at the beginning of a word and “inner” elsewhere. The model sees neither letters nor line breaks. It looks at the 18 syllables before the current syllable and learns to predict the next one. After “inner”, lags 8 and 16 light up, because the Kalevala has eight syllables per line, and every line begins with a new word.",
+      "This is the Kalevala, the Finnish epic, written as 20,000 syllables of two kinds: “first” at the beginning of a word and “inner” elsewhere. The model sees neither letters nor line breaks. The model looks at the 18 syllables before the current syllable and learns to predict the next one. After “inner”, lags 8 and 16 light up, because the Kalevala has eight syllables per line, and every line begins with a new word.",
       "Now try your own data: paste a text or a column with one symbol per line. Nothing leaves your machine.",
     ],
   },
