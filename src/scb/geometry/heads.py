@@ -103,7 +103,7 @@ def function_singular_values(V: Array, A: Array, mu: Array) -> Array:
 
     Examples
     --------
-    At the solution they are those of the task:
+    At the solution, the singular values are those of the task:
 
     >>> import numpy as np
     >>> import scb

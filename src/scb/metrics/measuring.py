@@ -60,7 +60,7 @@ def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
 
     Examples
     --------
-    The point half-way from the uniform start to the task:
+    These are the values at the point half-way from the uniform start to the task:
 
     >>> import scb
     >>> from scb.geometry import line_A, line_V

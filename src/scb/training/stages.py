@@ -83,7 +83,7 @@ class Stage:
 
     Examples
     --------
-    A step size of V that decreases linearly:
+    In this stage, the step size of V decreases linearly:
 
     >>> import numpy as np, scb
     >>> falling = lambda step: 0.1 * (1 - step / 4)
