@@ -1,4 +1,4 @@
-"""Step sizes and λ: numbers, schedules, and a λ that follows the noise."""
+"""Step sizes and λ, as numbers or schedules, and a λ that follows the noise."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -40,8 +40,8 @@ Schedule = float | Callable[[int], float] | Sequence[float] | Array
 
 
 def tabulated(name: str, value: Any, steps: int, where: str = "") -> float | Array:
-    """A schedule as a number, or as a read-only array (steps,) of its values, which a resume can
-    compare.
+    """Return a schedule as a number, or as a read-only array (steps,) of its values, which a
+    resumed run can compare.
     """
     if callable(value) and not isinstance(value, type):
         value = [value(step) for step in range(steps)]

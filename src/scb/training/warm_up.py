@@ -1,4 +1,6 @@
-"""Compiling ahead: the least work that uses each family of kernels, which Numba then keeps."""
+"""Compilation ahead of time: the least work that uses each family of kernels, which Numba then
+keeps on disk.
+"""
 
 from scb.inputs import one_of
 from scb.kernels.compiler import functions_compiled

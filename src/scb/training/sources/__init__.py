@@ -22,7 +22,8 @@ class GradientSource(Protocol):
     batch_size : int
         The number of samples.
     key : np.uint64
-        Determines all randomness; ``np.random.default_rng(key)`` makes a generator from it.
+        The key that determines all randomness; ``np.random.default_rng(key)`` makes a generator
+        from it.
 
     Returns
     -------
