@@ -91,7 +91,7 @@ def grid(
 ) -> tuple[Figure, np.ndarray]:
     """Make a figure of rows and columns of panels under one title.
 
-    Inside ``narrow`` the panels are placed below each other, in reading order.
+    Inside ``narrow``, the panels are placed below each other, in reading order.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def star_marker(ax: Axes, x: float, y: float, number: int) -> None:
     ax : matplotlib.axes.Axes
         The panel.
     x, y : float
-        Where it is drawn.
+        The coordinates of the star.
     number : int
         The number of the curve, which picks its colour and line.
 
@@ -274,7 +274,7 @@ def mark(ax: Axes, x: float, text: str) -> None:
     ax : matplotlib.axes.Axes
         The panel.
     x : float
-        Where it is drawn.
+        The place of the line.
     text : str
         The text next to the line.
 

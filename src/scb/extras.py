@@ -26,7 +26,7 @@ INSTALL = {
 class MissingExtraError(InputError, ImportError):
     """A package that is not part of a plain installation is missing.
 
-    The message gives the command that installs it.
+    The message gives the command that installs the package.
 
     Examples
     --------

@@ -179,8 +179,8 @@ def sync_directory(directory: Path) -> None:
 def prepare_file(path: Path, mark: str, overwrite: bool = False) -> None:
     """Check that a file may be written, and make its directory.
 
-    Raise an InputError if there is already a file that scb did not write. This is checked early, so
-    a result that took minutes to compute is not lost just as it is about to be written.
+    Raise an InputError if there is already a file that scb did not write. The check is made early,
+    so a result that took minutes to compute is not lost just as it is about to be written.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def prepare_file(path: Path, mark: str, overwrite: bool = False) -> None:
     mark : str
         A text that the files of scb contain near their beginning or end.
     overwrite : bool, default False
-        Whether any other file may be replaced.
+        Whether a file without this text may be replaced.
 
     Examples
     --------

@@ -40,7 +40,7 @@ class InputTypeError(InputError, TypeError):
 class DamagedFileError(InputError):
     """A file is damaged, or is not of the kind that was expected.
 
-    No object is made from such a file, and the file is left as it is.
+    No object is made from such a file, and the file is left unchanged.
 
     Examples
     --------

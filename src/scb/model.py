@@ -102,7 +102,7 @@ class OneLayerTransformer(ABC):
         -------
         (n, N) array
             The predictions, one row per sample. Rows sum to 1 if the columns of V and of the
-            attention do.
+            attention sum to 1.
         """
         return head_masses(self.attention, batch) @ side_by_side(self.V).T
 
@@ -201,7 +201,7 @@ class LinearTransformer(OneLayerTransformer):
 
     @property
     def attention(self) -> Array:
-        """The attention as a (T, N) array: the parameters A themselves."""
+        """The attention as a (T, N) array, which consists of the parameters A themselves."""
         return self.A
 
     def pull_back(self, gA: Array) -> Array:
@@ -230,7 +230,7 @@ class LinearTransformer(OneLayerTransformer):
 class SoftmaxTransformer(OneLayerTransformer):
     """The softmax transformer F(x, k) = V·X·σ(W[:, k]).
 
-    Its attention weights are a softmax σ over positions.
+    The attention weights are a softmax σ over positions.
 
     The transformer predicts the label of a context x with last token k. Column t of X is the
     one-hot vector of token x_t.
@@ -265,7 +265,7 @@ class SoftmaxTransformer(OneLayerTransformer):
 
     @property
     def attention(self) -> Array:
-        """The attention σ(W) as a (T, N) array: each column of W after a softmax over positions."""
+        """The attention σ(W) as a (T, N) array: the softmax of each column of W over positions."""
         e = np.exp(self.W - self.W.max(axis=0))
         return e / e.sum(axis=0)
 

@@ -85,7 +85,7 @@ def product_singular_values(left: Array, right: Array) -> Array:
 def function_singular_values(V: Array, A: Array, mu: Array) -> Array:
     """Compute the singular values of the function Σ_h a_h ⊗ Ṽ_h that heads compute together.
 
-    They are the same for all heads that compute the same function.
+    The singular values depend only on the function that the heads compute.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def function_singular_values(V: Array, A: Array, mu: Array) -> Array:
 
     Examples
     --------
-    At the solution they are those of the task:
+    At the solution, the singular values are those of the task:
 
     >>> import numpy as np
     >>> import scb

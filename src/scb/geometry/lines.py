@@ -30,7 +30,7 @@ class Projection:
     Attributes
     ----------
     alpha_V, alpha_A : float
-        The signals K_VP/K_P and K_AQ/K_Q: 0 at the uniform start, 1 at the true task.
+        The signals K_VP/K_P and K_AQ/K_Q, which are 0 at the uniform start and 1 at the true task.
     K_V, K_VP : float
         ‖V‖_μ² − ‖μ‖² and ⟨V, P⟩_μ − ‖μ‖².
     K_A, K_AQ : float
@@ -182,7 +182,7 @@ def line_V(task: "Task", alpha: float) -> Array:
     task : Task
         The true task.
     alpha : float
-        The signal: 0 at the start of the line, 1 at the true task.
+        The signal, which is 0 at the start of the line and 1 at the true task.
 
     Returns
     -------
@@ -209,7 +209,7 @@ def line_A(task: "Task", alpha: float) -> Array:
     task : Task
         The true task.
     alpha : float
-        The signal: 0 at the start of the line, 1 at the true task.
+        The signal, which is 0 at the start of the line and 1 at the true task.
 
     Returns
     -------

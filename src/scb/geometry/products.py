@@ -81,7 +81,7 @@ def root(x: Any) -> Any:
 
 
 def centred_square(V: Array, mu: Array) -> float:
-    """Compute K_V = ‖V − μ1ᵀ‖_μ², which equals ‖V‖_μ² − ‖μ‖² if Vμ = μ. For V = P it is K_P.
+    """Compute K_V = ‖V − μ1ᵀ‖_μ², which equals ‖V‖_μ² − ‖μ‖² if Vμ = μ. For V = P, it is K_P.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def projector_row(mu: Array, projector: Projector) -> Array:
 
 
 def keep_mu(H: Array, mu: Array, projector: Projector = "euclidean") -> Array:
-    """Return H − (Hμ)wᵀ, the part of H that a step on V may take without violating Vμ = μ.
+    """Return H − (Hμ)wᵀ, the part of H along which a step on V keeps Vμ = μ.
 
     Parameters
     ----------

@@ -136,7 +136,7 @@ class Cache:
         return True
 
     def add(self, job: Job, result: Result) -> None:
-        """Write the job's table at once.
+        """Write the job's table immediately.
 
         Parameters
         ----------

@@ -131,7 +131,7 @@ def similarity_A(task: Task, A: Array) -> float:
 def star(task: Task, A: Array, threshold: float | None = None) -> tuple[Array, Array]:
     """Round a trained attention, and compute the best value matrix for it.
 
-    These are the paper's "star" quantities A* and V*.
+    The results are the paper's "star" quantities A* and V*.
 
     A* is A with small entries set to 0 and columns normalised to sum to 1. V* minimises the
     expected loss of the task given A*.

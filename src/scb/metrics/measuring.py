@@ -40,7 +40,7 @@ def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
 
         - ``loss``: the expected (population) loss;
         - ``alpha_V``, ``alpha_A``: the signals, that is, how far V and A have moved in the
-          direction from the uniform start (μ1ᵀ and 11ᵀ/T) to P and Q, where 0 is the start and 1
+          direction from the uniform start (μ1ᵀ and 11ᵀ/T) to P and Q, where 0 is the start and 1 is
           the truth;
         - ``delta_V``, ``delta_A``: the μ-norm distances from the point with this signal on the line
           between start and truth;
@@ -60,7 +60,7 @@ def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
 
     Examples
     --------
-    The point half-way from the uniform start to the task:
+    These are the values at the point half-way from the uniform start to the task:
 
     >>> import scb
     >>> from scb.geometry import line_A, line_V

@@ -73,7 +73,7 @@ class Phase(NamedTuple):
 
 
 def phases(table: Table, x: str, y: str, panel: str | None = None) -> list[tuple[str, Phase]]:
-    """Count the successes over two axes of a sweep, for each value of a third.
+    """Count the successes over two axes of a sweep, for each value of a third axis.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ class TaskQuantities:
     def singular_values(self) -> Array:
         """The singular values (H,), descending, of M = Σ_h vec(Q_h)·vec(P_h − μ1ᵀ)ᵀ in ⟨·, ·⟩_μ.
 
-        With one head there is one singular value, ‖Q‖_μ √K_P. With several heads, the singular
+        With one head, there is one singular value, ‖Q‖_μ √K_P. With several heads, the singular
         values take the place of K_P and K_Q: training learns them one after another, in times
         proportional to 1/σ_i.
         """
@@ -75,7 +75,7 @@ class TaskQuantities:
 
     @property
     def support(self) -> list[NDArray[np.intp]]:
-        """The positions that each token attends to: N ascending arrays (size,)."""
+        """The positions that each token attends to, as N ascending arrays (size,)."""
         return [np.unique(self.positions[self.weights[:, k] > 0, k]) for k in range(self.N)]
 
     @property
@@ -89,7 +89,7 @@ class TaskQuantities:
         return Q if self.heads == 1 else Q.reshape(self.heads, self.T, self.N)
 
     def on_support(self, A: Array) -> Array:
-        """Return the entries (Q, N), at the positions of Q, of an array A with the shape of Q.
+        """Return the entries (Q, N) of an array A at the positions of Q.
 
         Parameters
         ----------

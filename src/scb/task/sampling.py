@@ -102,9 +102,10 @@ def token_dtype(N: int) -> np.dtype[Any]:
 def sample(task: Task, n: int, seed: Seed = 0, *, compiled: bool = False) -> Batch:
     """Draw n independent samples of a task.
 
-    For each sample, a context of T tokens and a last token k are drawn independently from μ, then a
-    position s from Q[:, k], and finally the label from P[:, x_s]. With several heads, a head h and
-    a position s are drawn together from Q[:, :, k], and the label from P_h[:, x_s].
+    For each sample, a context of T tokens and a last token k are drawn independently from μ. Then a
+    position s is drawn from Q[:, k], and finally the label is drawn from P[:, x_s]. With several
+    heads, a head h and a position s are drawn together from Q[:, :, k], and the label is drawn from
+    P_h[:, x_s].
 
     Parameters
     ----------
@@ -221,7 +222,7 @@ def _stream_of(seed: int) -> np.uint64:
 
 
 def generate(task: Task, length: int, seed: Seed = 0, *, n: int | None = None) -> Tokens:
-    """Generate one long sequence of tokens, or several independent ones.
+    """Generate one long sequence of tokens, or several independent sequences.
 
     The first T + 1 tokens are drawn independently from μ. Each further token is the label of the T
     + 1 tokens before it: the token just before it selects the column of the attention, and the T

@@ -21,10 +21,10 @@ class Bound:
     place : str
         The appendix, and the name or subject of the lemma.
     statement : str
-        The inequality, with c for the constant. Where the paper has a misprint, this is the form
-        that holds (see docs/paper/errata.md).
+        The inequality, with c for the constant. Where the paper has a misprint, the statement is
+        the form that holds (see docs/paper/errata.md).
     constant : float
-        The measured value of c, rounded to the safe side.
+        The measured value of c, rounded in the safe direction.
     printed : float, optional
         The value of c in the paper, if the paper states one.
     largest : bool, default False

@@ -200,7 +200,7 @@ def population_step(
 ) -> tuple[Array, Array]:
     """Take one preconditioned gradient step on V and A without noise.
 
-    The gradients are the expected ones.
+    The gradients are replaced by their expectations.
 
     Parameters
     ----------

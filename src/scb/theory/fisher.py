@@ -20,9 +20,9 @@ class Information:
     The information is stored as the blocks that do not vanish.
 
     P is the (N, C) matrix of label distributions, and row k of the (K, s) array q holds the weights
-    of the mixture in state k, which for a task is the last token. The blocks do not take into
-    account that columns of P and rows of q sum to 1; ``variances``, ``solve`` and ``inverse`` do,
-    by working on the tangent space of these constraints.
+    of the mixture in state k, which for a task is the last token. The blocks ignore the constraints
+    that columns of P and rows of q sum to 1; ``variances``, ``solve`` and ``inverse`` respect these
+    constraints by working on their tangent space.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Information:
     qq : (K, s, s) array
         The block of each q[k].
     free_P, free_q : (N, C) and (K, s) boolean arrays
-        Whether an entry is a free parameter; the others are treated as known.
+        Whether an entry is a free parameter; other entries are treated as known.
 
     Examples
     --------
@@ -196,7 +196,8 @@ class Information:
         Parameters
         ----------
         ridge : float
-            The fraction of each diagonal entry that is added to it; 0 returns the same object.
+            The fraction of each diagonal entry that is added to it; with 0, the same object is
+            returned.
 
         Returns
         -------

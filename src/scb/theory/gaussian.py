@@ -119,8 +119,8 @@ def common_noise(task: Task, p: Projection, batch_size: int, rng: np.random.Gene
         h_V = g(1 − w)ᵀ + isotropic noise, and h_A = isotropic noise,
 
     where w is the row of the projector (``geometry.projector_row``). The paper's projector leaves
-    g(1 − μ/‖μ‖²)ᵀ of the common part; the μ-projector removes it. The covariance of g is
-    proportional to that of e_o, diag(μ) − μμᵀ, and has trace E‖r‖²/B.
+    g(1 − μ/‖μ‖²)ᵀ of the common part; the μ-projector removes the common part. The covariance of g
+    is proportional to that of e_o, diag(μ) − μμᵀ, and has trace E‖r‖²/B.
 
     At the start of training, the model is exact up to O(1/T) in the part due to g, and it has the
     correct E‖h‖_μ². The model neglects the dependence between r and m, the anisotropy of r in the
@@ -163,7 +163,7 @@ def common_noise(task: Task, p: Projection, batch_size: int, rng: np.random.Gene
 def noise_quantile(entries: int, false_positions: float = 0.01) -> float:
     """Compute the threshold that few of many standard normal variables exceed.
 
-    On average, ``false_positions`` out of ``entries`` variables exceed it.
+    On average, ``false_positions`` out of ``entries`` variables exceed this threshold.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ def least_loss(task: Task, heads: int | None = None) -> float:
 
     Examples
     --------
-    The loss at the saddle where equal heads stop, and the least loss that two heads can reach:
+    Compare the loss at the saddle where equal heads stop with the least loss of two heads:
 
     >>> import scb
     >>> from scb.theory.heads import least_loss

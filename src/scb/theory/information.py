@@ -118,8 +118,8 @@ def cramer_rao(task: Task, n: int, draws: int = 400_000, seed: Seed = 0) -> Cram
 
     Examples
     --------
-    The smallest standard deviations that an unbiased estimate of the weights from 4,000 samples can
-    have, and the standard errors that ``recover`` reports:
+    Compare the smallest standard deviations that an unbiased estimate of the weights from 4,000
+    samples can have with the standard errors that ``recover`` reports:
 
     >>> import scb
     >>> task = scb.Task.random(3, 20, 2, seed=0)

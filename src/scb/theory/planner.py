@@ -134,8 +134,8 @@ def plan(
         The centred μ-cosine of the task's P and the pretrained P̂, with K_P̂ = K_P. The default is
         the smallest value that the paper allows.
     eta : float, optional
-        The step size η of all stages. The default, min(K_P, K_Q, 1/10), is the largest that the
-        lemma on Stage 1 allows.
+        The step size η of all stages. The default, min(K_P, K_Q, 1/10), is the largest value that
+        the lemma on Stage 1 allows.
     constants : Constants, optional
         The factors of the lemmas. The default is ``Constants()``, with the measured values.
 

@@ -13,7 +13,7 @@ from scb.task import Task
 def joint_probability(task: Task, k: int, t: int) -> Array:
     """Compute the joint distribution of label n and token m at position t, given k.
 
-    Here k is the last token. The formula is that of Lemma 1 in Appendix B.
+    Here, k is the last token. The formula is that of Lemma 1 in Appendix B.
 
     The distribution is Pr(x_o = n, x_t = m | x_{T+1} = k) = q_t P[n, m] μ_m + (1 − q_t) μ_n μ_m,
     where q = Q[:, k].
@@ -44,7 +44,7 @@ def joint_probability(task: Task, k: int, t: int) -> Array:
 def conditional_probability(task: Task, k: int, s: int, t: int) -> Array:
     """Compute the distribution of the label, given k and the tokens at positions s ≠ t.
 
-    Here k is the last token. The formula is that of Lemma 2 in Appendix B.
+    Here, k is the last token. The formula is that of Lemma 2 in Appendix B.
 
     Pr(x_o = n | x_{T+1} = k, x_s = m, x_t = l) = q_s P[n, m] + q_t P[n, l] + (1 − q_s − q_t) μ_n,
     where q = Q[:, k].

@@ -108,7 +108,7 @@ def product_moment(statistics: Sequence[Statistic], mu: Array, kept: str, *extra
 
     Examples
     --------
-    The covariance matrix of the counts of two tokens among four positions, 4·(diag(μ) − μμᵀ):
+    The covariance matrix of the counts of two tokens among four positions is 4·(diag(μ) − μμᵀ):
 
     >>> import numpy as np
     >>> from scb.theory.token_moments import Piece, Statistic, product_moment

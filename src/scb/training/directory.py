@@ -40,7 +40,7 @@ class PreparedRun(NamedTuple):
 
 
 def prepared(settings: TrainingSettings) -> PreparedRun:
-    """Build what a run needs, and check that its device can be used.
+    """Build everything that a run needs, and check that its device can be used.
 
     Parameters
     ----------

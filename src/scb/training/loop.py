@@ -60,14 +60,14 @@ def train(
     seed : int, default 0
         The seed of the run. The random numbers of step i depend only on the seed and on i.
     device : {"cpu", "cuda"}, default "cpu"
-        Where to compute. "cuda" is an NVIDIA GPU, used through CuPy. The GPU draws the same samples
-        as the CPU but rounds differently, so results are not equal bit for bit.
+        The device on which to compute. "cuda" is an NVIDIA GPU, used through CuPy. The GPU draws
+        the same samples as the CPU but rounds differently, so results are not equal bit for bit.
     source : callable, optional
         The source of the gradients. The default draws fresh samples of the task with the compiled
         engine. ``scb.training.sources`` has other sources: exact expectations, exact expectations
         with Gaussian noise, and a fixed data set.
     start : Run, optional
-        An earlier run that has completed the first stages of the recipe, to continue from. By
+        An earlier run to continue from, which has completed the first stages of the recipe. By
         default, training starts at the recipe's initial point.
     every : int, default 10
         The number of steps between two evaluations. The run is also evaluated at the end of each
@@ -75,7 +75,7 @@ def train(
     callbacks : sequence of callables, default ()
         Functions that are called with the run at every evaluation, for instance a ``ProgressBar``.
     checkpoint : str or path, optional
-        A directory in which the run is saved, at the first evaluation after ``checkpoint_every``
+        A directory in which the run is saved at the first evaluation after ``checkpoint_every``
         steps and at the end. By default, the run is not saved. While the directory is in use, no
         other process can train there. A run that is already there is kept unless ``resume`` or
         ``overwrite`` is given.

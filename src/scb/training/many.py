@@ -46,7 +46,7 @@ def train_many(
     seeds : int or list of int, default 0
         The seed of each run. A single task, recipe or seed is used for all runs.
     device : {"cpu", "cuda"}, default "cpu"
-        Where to compute.
+        The device on which to compute.
     every : int, default 10
         The number of steps between two evaluations.
     judge : bool, optional

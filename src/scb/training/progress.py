@@ -24,8 +24,8 @@ class ProgressBar:
     Parameters
     ----------
     steps : int
-        The number of steps of the whole run, ``recipe.steps``. If stages end early, the bar jumps
-        to its end.
+        The number of steps of the whole run, which is ``recipe.steps``. If stages end early, the
+        bar jumps to its end.
 
     Examples
     --------

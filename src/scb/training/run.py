@@ -52,12 +52,12 @@ class Run:
         the last four quantities after rounding, such as ``dist_A_star``.
     step, stage, stage_step : int
         The number of steps so far, the index of the current stage, and the number of steps taken in
-        it.
+        that stage.
     samples : int
         The number of fresh samples so far.
     diverged : int or None
-        The step at which an entry of V or A reached 1e6 or became NaN, or None. V and A then have
-        their values before that step.
+        The step at which an entry of V or A reached 1e6 or became NaN, or None if there was no such
+        step. V and A have their values before that step.
     mirrored : int or None
         The last step after which the sign was resolved by taking the mirror image of (V, A), or
         None.
@@ -70,8 +70,8 @@ class Run:
         The state of the current stage's update rule, such as a momentum of V, (N, N); empty for
         rules without state.
     made_by : dict of str
-        Digests of everything that determines the run, such as task, recipe and seed. Resuming
-        compares them.
+        Digests of everything that determines the run, such as task, recipe and seed. A resumed run
+        compares these digests.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class Run:
         return self.transformer(self.V, np.asarray(self.parameters))
 
     def summary(self) -> RunSummary:
-        """Summarise the run: the last evaluation of each stage, and the verdict.
+        """Summarise the run by the last evaluation of each stage and by the verdict.
 
         Returns
         -------
@@ -173,7 +173,7 @@ class Run:
         Returns
         -------
         matplotlib.figure.Figure
-            The figure. A notebook shows it, and its method ``savefig(path)`` writes it to a file.
+            The figure, which a notebook shows; its method ``savefig(path)`` writes it to a file.
 
         Examples
         --------

@@ -14,9 +14,10 @@ from scb.inputs import InputError, number, real_array
 class MeasuredNoise:
     """A proximal threshold λ that is proportional to the noise of one entry of A in one step.
 
-    In column k, the noise has standard deviation η_A √(K_V ρ / (B μ_k)). Here η_A is the step size,
-    B the batch size, K_V = ‖V − μ1ᵀ‖_μ² for the current V, and ρ = (1 − ‖μ‖²)/(N − 1) the variance
-    of the residual per dimension at the start of training, where it is largest.
+    In column k, the noise has standard deviation η_A √(K_V ρ / (B μ_k)). Here, η_A is the step
+    size, B is the batch size, and K_V = ‖V − μ1ᵀ‖_μ² for the current V. The variance of the
+    residual per dimension is ρ = (1 − ‖μ‖²)/(N − 1), its value at the start of training, where it
+    is largest.
 
     Attributes
     ----------

@@ -98,7 +98,7 @@ class TrainingSettings:
     every : int
         The number of steps between two rows of the history.
     device : {"cpu", "cuda"}
-        Where steps are taken.
+        The device on which steps are taken.
 
     Examples
     --------
@@ -200,7 +200,7 @@ class TrainingSettings:
         -------
         dict of tuple
             The two values of each field or option that differs, first in these settings and then in
-            the other ones.
+            the others.
         """
         here, there = (settings._flat() for settings in (self, other))
         names = dict.fromkeys((*here, *there))

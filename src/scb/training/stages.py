@@ -64,8 +64,8 @@ class Stage:
         The update rule: "proximal", the preconditioned, proximal and projected step of the paper;
         "vanilla", a plain gradient step; the name of a rule that another package has registered; or
         a rule itself. A rule is a function (V, A, gV, gA, mu, stage) → (V, A) or, if it needs
-        memory, a ``training.stages.StatefulRule``. The stage passed to it has numbers in place of
-        schedules.
+        memory, a ``training.stages.StatefulRule``. The stage passed to the rule has numbers in
+        place of schedules.
     centred : bool, default False
         Whether to subtract the mean of each column of A's gradient before the proximal step instead
         of after it.
@@ -73,8 +73,8 @@ class Stage:
         The projector with which proximal steps keep Vμ = μ: the paper's projector, or the
         μ-projector, which has far less noise.
     enter, leave : tuple of callables, default ()
-        Functions (V, A, mu) → (V, A) that are applied, in this order, before the first step and
-        after the last.
+        Functions (V, A, mu) → (V, A) that are applied in the given order: those of ``enter`` before
+        the first step, and those of ``leave`` after the last step.
     stop : callable, optional
         A function (V, A, mu) → bool that decides whether to end the stage early. By default, all
         steps are taken.
@@ -83,7 +83,7 @@ class Stage:
 
     Examples
     --------
-    A step size of V that decreases linearly:
+    In this stage, the step size of V decreases linearly:
 
     >>> import numpy as np, scb
     >>> falling = lambda step: 0.1 * (1 - step / 4)
@@ -250,7 +250,7 @@ def proximal_step(
 ) -> tuple[Array, Array]:
     """Take one step: precondition, descend, soft-threshold, project.
 
-    These are the paper's equations for V and a.
+    The step follows the paper's equations for V and a.
 
     Parameters
     ----------

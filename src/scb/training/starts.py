@@ -64,7 +64,7 @@ class UniformAttention:
 
     Examples
     --------
-    The start of the paper:
+    This is the start of the paper:
 
     >>> import scb
     >>> from scb.geometry import trivial_V

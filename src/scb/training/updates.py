@@ -7,11 +7,11 @@ from scb.geometry import Projector, keep_mu
 
 
 def precondition_V(gradient: Array, mu: Array, projector: Projector = "euclidean") -> Array:
-    """Return ∇̂_V = (I − 11ᵀ/N) ∇_V diag(1/μ) (I − μwᵀ). Steps along it keep 1ᵀV = 1ᵀ and Vμ = μ.
+    """Return ∇̂_V = (I − 11ᵀ/N) ∇_V diag(1/μ) (I − μwᵀ), which keeps 1ᵀV = 1ᵀ and Vμ = μ.
 
     The paper's projector, "euclidean", has w = μ/‖μ‖². The μ-projector, "mu", has w = 1. Expected
     gradients are the same with both projectors, since (E∇_V)1 = 0 if V and A satisfy the
-    constraints. Gradients of single samples are not. Near the start, the gradient of a sample is
+    constraints. Gradients of single samples differ. Near the start, the gradient of a sample is
     r·1ᵀdiag(μ), where r is the residual. The paper's projector leaves r(1 − μ/‖μ‖²)ᵀ of this
     gradient, which is noise that does not shrink as T grows. The μ-projector removes this noise.
 

@@ -110,7 +110,7 @@ def _fault(f: Findings, tolerance: float) -> str:
 
 
 def by_truth(last: Mapping[str, float], tolerance: float = TOLERANCE) -> str:
-    """Return the verdict by the true P and Q.
+    """Return the verdict that is based on the true P and Q.
 
     Parameters
     ----------

@@ -119,7 +119,7 @@ function runTabs({ state }, { change, view }, editable) {
       next.view = next.runs.length - 1;
     });
   const remove = () => change((next) => next.runs.splice(next.view, 1));
-  const title = "a copy of this run, to be changed";
+  const title = "Add a copy of this run, which you can then change";
   const buttons = [
     element("button", { id: "add-run", disabled: state.runs.length >= MOST_RUNS, title, onclick: add }, "+ compare"),
     element("button", { id: "remove-run", disabled: state.runs.length < 2, onclick: remove }, "remove"),

@@ -71,7 +71,7 @@ export const SCENES = [
     panels: ["plane:half", "delta_V:half"],
     fields: ["run.projector"],
     text: [
-      "At each step, the gradient of V is projected so that Vμ = μ continues to hold. The blue run uses the paper's projector, I − μμᵀ/‖μ‖². Near the start, this projector lets through a part of each sample's gradient that carries no information, and this noise does not shrink as T grows. The orange run uses the μ-projector, H ↦ H − (Hμ)1ᵀ, which removes the noise.",
+      "At each step, the gradient of V is projected so that Vμ = μ continues to hold. The blue run uses the paper's projector, I − μμᵀ/‖μ‖². Near the start, this projector lets through a part of each sample's gradient that carries no information. This part is noise that does not shrink as T grows. The orange run uses the μ-projector, H ↦ H − (Hμ)1ᵀ, which removes the noise.",
       "Look at ‖Δ_V‖ in Stage 1: it is several times smaller in the orange run. With so little noise, the weak drift can do its work. The orange run goes to the true answer, whereas the blue run goes to the mirror image on the same samples.",
     ],
   },
@@ -84,7 +84,7 @@ export const SCENES = [
     fields: [],
     text: [
       "The model is trained once. At step 700, V is kept, new positions are drawn, and training begins again with uniform attention. This time V already knows something, so there is no plateau: a single step on A is enough for the true positions to stand out from the noise. Watch the rings jump and the stems follow.",
-      "This is the paper's second theorem: if two tasks share P, the second task does not need the long first stage, and the number of samples that it needs does not grow with T.",
+      "This is the paper's second theorem: if two tasks share P, the second task does not need the long first stage, and the number of samples that it needs depends on T only through log T.",
     ],
   },
   {

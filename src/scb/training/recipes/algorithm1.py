@@ -91,10 +91,10 @@ def paper(
     batch_size : int, default 64
         The number of samples per step.
     lam : float or callable, default 1e-5
-        The proximal threshold λ of Stage 2, a number or a function of the step.
+        The proximal threshold λ of Stage 2, as a number or a function of the step.
     threshold : float, optional
-        The threshold of the thresholding-projection after Stage 1. By default there is none, as in
-        the paper's experiment.
+        The threshold of the thresholding-projection after Stage 1. By default, there is no
+        threshold, as in the paper's experiment.
     normalize_at : float, optional
         The threshold of the thresholding-normalisation before Stage 3. The default is
         1/(6·sparsity).
@@ -116,7 +116,7 @@ def paper(
         The initial point. "uniform" is the paper's start; with several heads, each head has a small
         random V, drawn with ``seed``. "spectral", which is for one head, replaces Stage 1 by a
         spectral estimate from samples; there is then no sign to resolve and no thresholding before
-        Stage 2. With "equal", several heads start alike, and stay alike.
+        Stage 2. With "equal", several heads start alike and stay alike.
     start_samples : int, default 4000
         The number of samples for the spectral start. The number that suffices grows only as log T.
     heads : int, optional

@@ -61,14 +61,14 @@ class Knowledge:
 
     @classmethod
     def from_task(cls, task: Task, known: bool = True, seed: Seed = 0) -> "Knowledge":
-        """Take the constants from a task, or estimate them from 4,000 fresh samples of it.
+        """Take the constants from a task, or estimate them from 4,000 fresh samples of the task.
 
         Parameters
         ----------
         task : Task
             The task to learn.
         known : bool, default True
-            Whether to take the true values. If not, they are estimated from samples alone.
+            Whether to use the true values. If not, the values are estimated from samples alone.
         seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
             The source of randomness of the samples.
 
@@ -96,7 +96,7 @@ class Knowledge:
         name, steps : str and int
             The name of the stage, and its number of steps.
         eta : float or callable
-            The step size η, or a function that gives it for each step of the stage.
+            The step size η, or a function that returns it for each step of the stage.
         **rest : any
             Further arguments of ``Stage``; ``eta_V`` and ``eta_A`` among them replace the step
             sizes.

@@ -24,7 +24,7 @@ class Recipe:
     name : str
         The name of the recipe, which is kept with a run.
     start : GivenStart or UniformAttention
-        The initial point, of a class in ``scb.training.starts``.
+        The initial point, which is an object of a class in ``scb.training.starts``.
     mu : (N,) array
         The stationary distribution that preconditioning uses.
     stages : tuple of Stage
@@ -108,7 +108,7 @@ class Recipe:
 
     @property
     def steps(self) -> int:
-        """The number of steps in all stages, if none of them ends early."""
+        """The number of steps in all stages, if no stage ends early."""
         return sum(stage.steps for stage in self.stages)
 
 

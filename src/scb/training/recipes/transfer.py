@@ -37,8 +37,8 @@ def transfer(
 
     Training starts at V = θP̂ + (1 − θ)μ1ᵀ and uniform attention. One step on A takes the place of
     Stage 1; Stages 2 and 3 and another step on A follow. After the first step, an entry of A is α_V
-    q plus noise of variance K_V ρ/(B μ_k K_P²), where q is the entry of Q, B the batch size, α_V =
-    θ·overlap·√(K_P̂/K_P), K_V = θ²K_P̂ and ρ = E‖r‖²/(N − 1) (see ``theory.gaussian``). The ratio
+    q plus noise of variance K_V ρ/(B μ_k K_P²), where q is the entry of Q, B is the batch size, α_V
+    = θ·overlap·√(K_P̂/K_P), K_V = θ²K_P̂ and ρ = E‖r‖²/(N − 1) (see ``theory.gaussian``). The ratio
     of signal to noise does not depend on θ. The noise determines the batch sizes, with Q =
     sparsity:
 

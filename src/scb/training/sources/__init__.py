@@ -31,7 +31,7 @@ class GradientSource(Protocol):
 
     Examples
     --------
-    A source whose gradients are too large by one per cent:
+    The gradients of this source are too large by one per cent:
 
     >>> import numpy as np, scb
     >>> from scb.model import batch_gradient

@@ -70,7 +70,7 @@ class Fresh:
     >>> drawn.V.shape, drawn.A.shape, drawn.samples
     ((3, 3), (100, 3), 64)
 
-    The task in the form that the kernels use:
+    The property ``sampler`` is the task in the form that the kernels use:
 
     >>> Fresh(task).sampler.labels.positions.shape
     (2, 3)
