@@ -11,24 +11,24 @@ from scb.arrays import Array
 class Probe:
     """The result of ``scb.torch.probe``.
 
-    It is the sparse contextual bigram that best describes the predictions F of a model.
+    The result is the sparse contextual bigram that best describes the predictions F of a model.
 
-    Predictions hardly determine the scales of V − μ1ᵀ and A separately, only their product. Here A
-    is scaled so that its columns sum to 1 in the μ-weighted mean; ``signal`` does not depend on
-    this choice.
+    Predictions hardly determine the scales of V − μ1ᵀ and A separately; they determine only the
+    product of the two scales. Here, A is scaled so that its columns sum to 1 in the μ-weighted
+    mean; ``signal`` does not depend on this choice.
 
     Attributes
     ----------
     V : (N, N) array
         The value matrix that fits the predictions best.
     A : (T, N) array
-        The attention that fits best. In each column, the positions of the support have values of
-        their own, and all others share one value.
+        The attention that fits best. In each column, each position of the support has its own
+        value, and all other positions share one value.
     support : tuple of N integer arrays (size,)
         For each last token, the positions whose attention stands out.
     spread : float
-        How much predictions depend on the context: the root mean square of F − E[F | k], where k is
-        the last token.
+        The degree to which predictions depend on the context: the root mean square of F − E[F | k],
+        where k is the last token.
     unexplained : float
         The fraction of the mean square of F − E[F | k] that the form of a sparse contextual bigram
         does not explain.
@@ -42,8 +42,9 @@ class Probe:
     mass : float
         The fraction of the attention, in absolute values, that lies on the true positions.
     excess, excess_trivial : float
-        The loss in excess of that of the true distribution, in nats, that is, the mean of KL(true
-        distribution ‖ F); and the same for a model that ignores the context and always predicts μ.
+        The loss in excess of that of the true distribution, in nats, which is the mean of KL(true
+        distribution ‖ F); and the same excess for a model that ignores the context and always
+        predicts μ.
 
     Examples
     --------
@@ -82,11 +83,11 @@ class Probe:
 
     @property
     def left(self) -> float:
-        """The excess loss as a fraction of that of a model that ignores the context."""
+        """The excess loss as a fraction of the excess loss of a model that ignores the context."""
         return self.excess / self.excess_trivial
 
     def __str__(self) -> str:
-        """A few lines for people."""
+        """Return a few lines of text for people."""
         lines = [
             f"{self.samples:,} contexts; predictions vary with the context by {self.spread:.3g} "
             "(root mean square)"

@@ -1,8 +1,8 @@
 """Cross-fitting: each of ten blocks of labels is predicted by a model of the other blocks.
 
-Fitted to the very symbols that it predicts, an n-gram looks better than it is, and a mixture of it
-with anything else would trust it too much. Cross-fitted, its likelihoods are those of symbols that
-are new to it, so they also tell which order is best.
+An n-gram looks better than it is on the symbols that it was fitted to, and a mixture of this n-gram
+with another model would give it too much weight. The likelihoods of a cross-fitted n-gram are those
+of symbols that are new to it, so they also show which order is best.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +35,7 @@ Maker = Callable[[HistoryCounts], HistoryModel]
 
 @dataclass(frozen=True)
 class HeldLabels:
-    """The labels of a fit where they are stored: in this process, or on workers of a cluster."""
+    """The labels of a fit, stored in this process or on the workers of a cluster."""
 
     executor: Executor
     held: list[Any]  # the ``Histories`` of each partition, held by the executor
@@ -69,7 +69,7 @@ class HeldLabels:
 
 
 def blocks_of(labels: Histories, first: int, n: int, blocks: int) -> list[Histories]:
-    """The labels in each block of neighbours; they are the labels from ``first`` on, of n."""
+    """The labels in each block of neighbours, given the labels from ``first`` on, out of n."""
     bounds = np.clip(np.linspace(0, n, blocks + 1).astype(np.int64) - first, 0, labels.label.size)
     return [labels.part(slice(a, b)) for a, b in pairwise(bounds)]
 
@@ -84,14 +84,14 @@ class CrossFit:
 
 
 def without_caches(model: HistoryModel) -> HistoryModel:
-    """A copy that has computed nothing from its counts yet, since that is many times as large."""
+    """A copy without the results cached from its counts, which are many times as large."""
     return replace(model, counts=replace(model.counts))
 
 
 def cross_fit(
     labels: HeldLabels, depth: int, makers: Sequence[Maker], blocks: int
 ) -> Iterator[CrossFit]:
-    """For each maker, the model of all blocks, and those of all blocks but one."""
+    """For each maker, the model of all blocks, and the models of all blocks but one."""
     folds = list(_folds(labels, depth, blocks))
     whole = folds[0].others + folds[0].block
     for make in makers:
@@ -105,7 +105,7 @@ def cross_fit(
 
 
 class Fold(NamedTuple):
-    """The counts of a block of labels, and those of all others."""
+    """The counts of a block of labels, and the counts of all other blocks."""
 
     block: HistoryCounts
     others: HistoryCounts
@@ -154,6 +154,6 @@ def best_context_tree(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
 
 
 def best_recent(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
-    """The best n-gram or the context tree, whichever predicts new blocks better."""
+    """The best n-gram or the best context tree, whichever predicts new blocks better."""
     candidates = best_ngram(labels, blocks), best_context_tree(labels, blocks)
     return max(candidates, key=lambda fit: fit.score)
