@@ -79,8 +79,7 @@ class Probe:
 
     @property
     def signal(self) -> float:
-        """The product α_V·α_A of the signals, which is 0 if nothing was learned and 1 for the task.
-        """
+        """The product α_V·α_A of the signals; it is 0 if nothing was learned and 1 for the task."""
         return self.alpha_V * self.alpha_A if self.found else 0.0
 
     @property
