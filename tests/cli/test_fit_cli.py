@@ -132,7 +132,7 @@ def test_options_reach_the_model(tmp_path, capsys, letters):
         (b"abcabc" * 9, "t.txt", ["--max-lag", "0"], "max_lag = 0"),
         (b"abc", "t.txt", [], "too few"),
         (b"a,b\n1,2\n", "t.csv", [], "take its name as 'column'"),
-        (b"a,b\n1,2\n", "t.csv", ["--column", "c"], "no column 'c': there are a, b"),
+        (b"a,b\n1,2\n", "t.csv", ["--column", "c"], "no column 'c': the columns are a, b"),
         (b"a,b\n", "t.csv", ["--column", "a"], "no rows"),
         (b"a,b\n1\n2,3,4\n", "t.csv", ["--column", "a"], "cannot be read as csv"),
         (b"junk", "t.parquet", [], "cannot be read as parquet"),

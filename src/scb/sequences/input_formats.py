@@ -160,11 +160,11 @@ class _File:
         named = [name for name, value in asked.items() if value is not None]
         if self.kind not in TABLES and named:
             raise InputError(
-                f"{named[0]!r} is for tables, and {self.path} is read as {self.kind}: 'kind' says"
-                " otherwise; .csv, .tsv, .parquet and .jsonl are tables"
+                f"{named[0]!r} is for tables, but {self.path} is read as {self.kind}: pass "
+                "'kind' if it is a table; .csv, .tsv, .parquet and .jsonl are tables"
             )
         if self.sep is not None and self.kind not in ("csv", "tsv", "text"):
-            raise InputError(f"'sep' is for text and .csv, and {self.path} is neither")
+            raise InputError(f"'sep' is for text and .csv, but {self.path} is neither")
 
     def _read(self, file: BinaryIO) -> Sequences:
         if self.kind == "fasta":

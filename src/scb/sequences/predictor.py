@@ -186,7 +186,9 @@ class LagPredictor(CodedInputs):
                 [model.next_distribution(*one) for one in zip(codes, beside, strict=True)]
             )
         if len(codes) > 1 and model.used_covariates:
-            raise InputError("lengths: with covariates give several sequences, or one of them")
+            raise InputError(
+                "lengths: with covariates, pass a list of sequences or a single sequence"
+            )
         n = len(codes[0])
         what = {"symbols, and the symbol after them": n + 1}
         beside = self._beside(covariates, partial(flat_columns, rows=what), n + 1)

@@ -162,7 +162,9 @@ class LagReasons(LagPredictor):
         else:
             data, classes, _ = windows_of_symbols(X, lengths, model.max_lag, model.context)
             if not np.array_equal(classes, self.classes_):
-                raise InputError("X holds other symbols than in fit: give the data of the fit")
+                raise InputError(
+                    "X does not hold the same symbols as in fit: pass the data of the fit"
+                )
         progress = _print_half if self.verbose else None
         again = found_again(model, data, self._settings(), n_halves, random_state, progress)
         self._fitted = replace(model, evidence={**model.evidence, "found": again})
