@@ -196,7 +196,7 @@ def test_many_symbols_and_few_labels(tmp_path, capsys):
     words = " ".join(call(capsys, "fit", tmp_path / "codes.csv", "--max-lag", 5, "--out", tmp_path / "o").split())
     assert "of 60 kinds in 1 sequence" in words
     price = (60 * np.log(2399 / 60) / 2 + np.log(60 * 5)) / 2399 / np.log(2)
-    assert f"one would have to save about {price:.2g} bits per symbol" in words
+    assert f"a lag would have to save about {price:.2g} bits per symbol" in words
     assert "predicts better" not in words
 
 

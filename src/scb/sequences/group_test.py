@@ -29,8 +29,8 @@ from scb.sequences.tables import Arrays, Codes
 class GroupTest:
     """Whether groups of sequences share their lags, weights and matrices.
 
-    This is the result of ``SparseContextualBigram.compare_groups``. Printing it shows the tables
-    ``parts`` and ``scores``.
+    This is the result of ``SparseContextualBigram.compare_groups``. Printing the result shows the
+    tables ``parts`` and ``scores``.
 
     Attributes
     ----------

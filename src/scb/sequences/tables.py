@@ -33,7 +33,7 @@ class Sequences:
     Attributes
     ----------
     flat : (n,) array, list or column of Arrow
-        The symbols of all sequences, one sequence after the other.
+        The symbols of all sequences, one sequence after another.
     lengths : list of int
         The number of symbols in each sequence.
     many : bool
