@@ -1,5 +1,5 @@
-"""The geometry of the paper: the μ inner product, columns that sum to one, the lines of the
-population process, and the matrix that several heads factor.
+"""This package holds the geometry of the paper: the μ inner product, columns that sum to one, the
+lines of the population process, and the matrix that several heads factor.
 """
 
 from scb.geometry.columns import project, threshold_normalize, threshold_project

@@ -113,8 +113,7 @@ class StreamedLags(LagReasons):
 
     @property
     def n_seen_(self) -> int:
-        """The number of symbols that ``partial_fit`` has received so far; 0 if it was never
-        called."""
+        """The number of symbols that ``partial_fit`` has received so far, 0 if there were none."""
         return 0 if self._kept is None else self._kept.seen
 
 

@@ -1,5 +1,5 @@
-"""Gradients from samples: fresh ones of a task, in NumPy or by compiled code that stores no batch,
-or those of a data set.
+"""Gradients from samples: fresh samples of a task, drawn in NumPy or by compiled code that stores
+no batch, or samples of a data set.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from scb.task.sampling import Batch, closed_cumulative, sample
 class Reference:
     """Draw a fresh ``Batch`` from the task at each call, in NumPy.
 
-    Faster sources are tested against this one.
+    Faster sources are tested against this source.
 
     Attributes
     ----------
@@ -50,9 +50,9 @@ class Reference:
 class Fresh:
     """Draw and differentiate fresh samples at each call, by compiled code.
 
-    It uses all threads of Numba. The samples have the same distribution as those of ``Reference``.
-    With the same key they are the samples of a step of ``kernels.step.fused``, because both draw
-    them from the stream that the key selects.
+    The code uses all threads of Numba. The samples have the same distribution as those of
+    ``Reference``. With the same key, they are the samples of a step of ``kernels.step.fused``,
+    because both draw them from the stream that the key selects.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Fresh:
     >>> drawn.V.shape, drawn.A.shape, drawn.samples
     ((3, 3), (100, 3), 64)
 
-    The task in the form that the kernels use:
+    The property ``sampler`` is the task in the form that the kernels use:
 
     >>> Fresh(task).sampler.labels.positions.shape
     (2, 3)
@@ -111,7 +111,7 @@ class Fresh:
 class Dataset:
     """Draw each mini-batch from a data set, uniformly without replacement.
 
-    If the data set is not larger than a mini-batch, the mini-batch is all of it.
+    If the data set is not larger than a mini-batch, the mini-batch is the whole data set.
 
     Attributes
     ----------
