@@ -82,9 +82,9 @@ def train(
     checkpoint_every : int, default 100
         The number of steps between two checkpoints.
     resume : bool, default False
-        Whether to continue from ``checkpoint`` if it holds a run. The result is bit for bit that of
-        an uninterrupted run. If the checkpoint was made with another task, recipe, seed, source,
-        start or ``every``, an ``InputError`` says what differs.
+        Whether to continue from ``checkpoint`` if it holds a run. The result is the same, bit for
+        bit, as that of an uninterrupted run. If the checkpoint was made with another task, recipe,
+        seed, source, start or ``every``, an ``InputError`` says what differs.
     judge : bool, optional
         Whether to test the result on held-out samples at the end. ``run.verdict`` then says
         "learned" or what is wrong. By default, the result is tested if A has at most 10,000,000

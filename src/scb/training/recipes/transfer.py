@@ -74,8 +74,8 @@ def transfer(
         The projector with which steps on V keep Vμ = μ: the paper's projector, or the μ-projector,
         which has less noise.
     known : bool, default True
-        Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000
-        samples.
+        Whether μ, K_P and K_Q are taken from the task. If not, these constants are estimated from
+        4,000 samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness of these samples.
 
