@@ -91,7 +91,7 @@ def at(table: Table, step: int | None = None) -> Table:
     Parameters
     ----------
     table : dict of (rows,) arrays
-        The columns by name, with replicate and step among them.
+        The columns by name, including ``replicate`` and ``step``.
     step : int, optional
         The step. By default, the last of all rows of the replicate is chosen.
 
@@ -205,7 +205,7 @@ def replicates(table: Table) -> int:
     Parameters
     ----------
     table : dict of (rows,) arrays
-        The columns by name, with replicate among them.
+        The columns by name, including ``replicate``.
 
     Returns
     -------

@@ -70,7 +70,7 @@ class Workers:
         Parameters
         ----------
         function : callable
-            A function of a module, which the processes import.
+            A function at the top level of a module, which the processes import.
         calls : list of tuple
             The arguments of each call.
 

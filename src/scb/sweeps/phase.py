@@ -59,7 +59,7 @@ class Phase(NamedTuple):
         return np.where(self.trials > 0, self.successes / np.maximum(self.trials, 1), np.nan)
 
     def cells(self) -> list[list[str]]:
-        """Return the rates in percent as text.
+        """Return the rates as text, in percent.
 
         Returns
         -------
@@ -78,7 +78,7 @@ def phases(table: Table, x: str, y: str, panel: str | None = None) -> list[tuple
     Parameters
     ----------
     table : dict of (rows,) arrays
-        The rows of the sweep, with a column success.
+        The rows of the sweep, with a column ``success``.
     x, y : str
         The two axes. Numbers are in ascending order along an axis, and words keep their order.
     panel : str, optional
@@ -141,7 +141,7 @@ def phase(
     Parameters
     ----------
     table : dict of (rows,) arrays
-        The rows of the sweep, with a column success.
+        The rows of the sweep, with a column ``success``.
     x, y : str
         The two axes.
     panel : str, optional

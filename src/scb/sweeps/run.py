@@ -24,7 +24,7 @@ class SweepState:
     runs : int
         The number of runs of the sweep.
     table : dict of (rows,) arrays, or None
-        The rows that are done, in the order of the grid, with a column success.
+        The rows that are done, in the order of the grid, with a column ``success``.
     failed : list of dict
         The runs that failed, each with its parameters, replicate, seed, error and traceback.
     fresh : int

@@ -128,8 +128,8 @@ def plan(
     eps, delta : float, default 0.05
         The target accuracy ε of the squared distances, and the failure probability δ.
     K_P, K_Q : float, optional
-        The constants of the task, if known. The defaults 1/N and 1/Q are the orders that
-        assumptions (b) and (c) imply.
+        The constants of the task, if known. The defaults 1/N and 1/Q are the orders of magnitude
+        that assumptions (b) and (c) imply.
     overlap : float, optional
         The centred μ-cosine of the task's P and the pretrained P̂, with K_P̂ = K_P. The default is
         the smallest value that the paper allows.

@@ -91,8 +91,8 @@ class SampleStream(_Endless):
         The seed of the samples; the same seed gives the same batches on the same kind of device.
     device : torch.device or str, default "cpu"
         The device on which samples are drawn. On the CPU, the compiled sampler of ``scb.stream``
-        draws the samples; on other devices, PyTorch draws them; the two give different samples with
-        the same distribution. A ``DataLoader`` with workers requires the CPU.
+        draws the samples; on other devices, PyTorch draws them. The two samplers give different
+        samples with the same distribution. A ``DataLoader`` with workers requires the CPU.
     start : int, default 0
         The number of the first batch. Batch i depends only on the task, ``batch_size``, ``seed``
         and i.

@@ -28,7 +28,7 @@ COLUMNS = ("step", "stage", "samples", "batch_loss", *metrics.COLUMNS)
 class Run:
     """A training run: its parameters, its history, and everything that is needed to continue it.
 
-    ``scb.train`` returns a run, and passes the run to callbacks.
+    ``scb.train`` returns the run and also passes it to callbacks.
 
     Attributes
     ----------

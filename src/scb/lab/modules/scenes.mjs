@@ -90,7 +90,7 @@ export const SCENES = [
   {
     id: "heads",
     title: "Two heads",
-    lead: "Two heads first chase the same pattern. Then they divide the work.",
+    lead: "Two heads first chase the same pattern and then divide the work.",
     hash: "task.heads=2&task.T=40&task.sparsity=4&task.seed=9&run=eta:0.01/0.01/0;steps:1400/1400/0;batchSize:256;lam:0.0005;seed:1&speed=150",
     panels: ["heads", "singular"],
     fields: ["run.lam", "turn"],
@@ -102,7 +102,7 @@ export const SCENES = [
   {
     id: "softmax",
     title: "Softmax",
-    lead: "Real transformers use softmax. It finds the same positions, and its weights are never negative.",
+    lead: "Real transformers use softmax, which finds the same positions and never gives a negative weight.",
     hash: "task.T=200&run=batchSize:256;steps:400/1600/0;lam:0.0001&run=recipe:softmax;batchSize:256;steps:400/1600/0;lam:0.0001&view=1&speed=150",
     panels: ["attention", "dist_A", "loss:full"],
     fields: ["task.T"],

@@ -108,8 +108,8 @@ def paper(
     signal : two of float or None, default (None, None)
         Estimated signals at which Stages 1 and 2 end early; None means that all steps are taken.
     known : bool, default True
-        Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000
-        samples.
+        Whether μ, K_P and K_Q are taken from the task. If not, these constants are estimated from
+        4,000 samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness for these samples and for the samples of the spectral start.
     start : {"uniform", "spectral", "equal"}, default "uniform"
@@ -228,8 +228,8 @@ def tuned(
         The projector with which steps on V keep Vμ = μ: the paper's projector, or the μ-projector,
         which has less noise.
     known : bool, default True
-        Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000
-        samples.
+        Whether μ, K_P and K_Q are taken from the task. If not, these constants are estimated from
+        4,000 samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness of these samples, and of the start of several heads.
     heads : int, optional

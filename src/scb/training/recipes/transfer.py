@@ -74,8 +74,8 @@ def transfer(
         The projector with which steps on V keep Vμ = μ: the paper's projector, or the μ-projector,
         which has less noise.
     known : bool, default True
-        Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000
-        samples.
+        Whether μ, K_P and K_Q are taken from the task. If not, these constants are estimated from
+        4,000 samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness of these samples.
 
@@ -96,7 +96,7 @@ def transfer(
     V_hat = real_array("V_hat", V_hat)
     if V_hat.shape != task.P.shape:
         raise InputError(
-            f"V_hat has shape {V_hat.shape}: it must be {task.P.shape}, as the task's P"
+            f"V_hat has shape {V_hat.shape}: it must be {task.P.shape}, like the task's P"
         )
     shares = {"theta": theta, "least_overlap": least_overlap, "accuracy": accuracy, "eta": eta}
     for name, value in shares.items():
