@@ -101,7 +101,8 @@ class Partition:
         """The same samples, each with its own background."""
         if background.which.shape != (self.n,):
             raise InputError(
-                f"the background is given for {background.which.size} samples: here are {self.n}"
+                f"the background is given for {background.which.size} samples, but there are "
+                f"{self.n}"
             )
         return replace(self, background=background)
 
