@@ -138,7 +138,7 @@ _narrow: ContextVar[bool] = ContextVar("narrow", default=False)
 
 @contextmanager
 def narrow() -> Iterator[None]:
-    """Make figures that are drawn inside this context fit narrow screens.
+    """Adapt figures drawn inside this context to narrow screens.
 
     Returns
     -------

@@ -146,9 +146,9 @@ class Comparison(ModelTable):
     ----------
     columns : dict of (models,) arrays
         The columns of the table: ``model``, the name of the model; ``bits``, the mean number of
-        bits per symbol; ``difference``, how much larger this number is than for the best model;
-        ``error``, the standard error of the difference; ``bic``, the BIC; ``lags``, the number of
-        lags over all symbols; and ``parameters``, the number of parameters.
+        bits per symbol; ``difference``, how much larger this number is than that of the best
+        model; ``error``, the standard error of the difference; ``bic``, the BIC; ``lags``, the
+        total number of lags over all symbols; and ``parameters``, the number of parameters.
 
     Examples
     --------

@@ -41,7 +41,8 @@ def least_loss(task: Task, heads: int | None = None) -> float:
     """Compute the least expected loss ½(1 − ‖μ‖² − Σ σ_i²) that a number of heads can reach.
 
     The sum is over the largest singular values of the task, one for each head. With fewer heads
-    than the task has, the columns of A cannot sum to 1 at the same time, which costs O(1/T) more.
+    than the task has, a factorisation with this loss need not have columns of A that sum to 1;
+    this condition costs O(1/T) more.
 
     Parameters
     ----------
