@@ -1,8 +1,7 @@
 """Some samples, and everything that a fit counts on them.
 
 A fit needs sums over samples and nothing else. ``Partition`` computes such a sum over the samples
-in one place; ``data.Data`` adds the sums of all places. On one machine there is one partition, and
-its sums are those over all samples.
+in one place; ``data.Data`` adds the sums of all places. On one machine there is one partition.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -99,10 +98,9 @@ class Partition:
 
     def with_background(self, background: Background) -> "Partition":
         """The same samples, each with a background of its own."""
-        if background.which.shape != (self.n,):
-            raise InputError(
-                f"the background is given for {background.which.size} samples: here are {self.n}"
-            )
+        given = background.which.size
+        if given != self.n:
+            raise InputError(f"the background is given for {given} samples: here are {self.n}")
         return replace(self, background=background)
 
     def with_one_state(self) -> "Partition":
@@ -179,19 +177,21 @@ class Partition:
         """The samples at these slots, with equal ones counted, where there are too many codes for a
         table of them; None if few samples are equal.
         """
-        tokens = self.gather(at.positions, shape.N)
+        most = TUNING.fewer_rows * self.n
+        distributions, *own = self.background or ((),)
+        if len(distributions) > most:
+            return None
+        table = self.rows(shape, at, counted=False)
         # A hash that wraps around: equal rows have equal ones
-        key = (self.last * shape.N + self.label).astype(np.uint64)
-        for j in at.used:
-            key = key * np.uint64(TUNING.multiplier) + tokens[:, j]
+        key = np.zeros(self.n, np.uint64)
+        for x in (*table.columns[:, at.used].T, self.last, self.label, *own):
+            key = key * np.uint64(TUNING.multiplier) + x.astype(np.uint64)
         _, first, index = np.unique(key, return_index=True, return_inverse=True)
-        if first.size > TUNING.fewer_rows * self.n:
+        equal = table.columns, self.last, self.label, *own
+        if first.size > most or any((x != x[first][index]).any() for x in equal):
             return None
-        if not all((x == x[first][index]).all() for x in (tokens, self.last, self.label)):
-            return None
-        columns = at.columns(shape.N, tokens[first], self.last[first])
         weight = np.bincount(index, self.weight).astype(float)
-        return RowTable(columns, self.last[first], self.label[first], weight, index=index)
+        return replace(table.some(first), weight=weight, index=index)
 
     def scores(
         self, shape: Shape, table: Array, weight: Array | None = None, folds: Ints | None = None

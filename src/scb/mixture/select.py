@@ -1,10 +1,9 @@
 """Which positions matter, by likelihood: grow by score tests, prune by likelihood ratios, until
 neither changes anything.
 
-``Selection`` is the search: the positions of every state, the mixture fitted to them, and the
-moves. Which positions look promising, and which slots may go at what cost, is decided by a policy:
-``SHARED_MATRIX`` where all positions take their columns from one matrix, ``MATRIX_PER_LAG`` where
-each has its own.
+``Selection`` is the search. Which positions look promising, and which slots may go at what cost, is
+decided by a policy: ``SHARED_MATRIX`` where all positions take their columns from one matrix,
+``MATRIX_PER_LAG`` where each has its own.
 
 The cost of a slot is the extended BIC's penalty for it. A slot is *weak* if it is worth less with P
 fixed, which overstates its worth. States do not affect each other then, so one slot of each can go
@@ -128,10 +127,7 @@ class Selection:
         self, scores: Array, least: float, barred: list[Pair], most: float
     ) -> list[Pair]:
         """For each state that occurs, the position with the largest of its scores (K, T), if that
-        is ``least`` or more.
-
-        Positions that a state already has or that are barred are left out, and so are states with
-        ``most`` positions.
+        is ``least`` or more; not one that it has or that is barred, nor of a state with ``most``.
         """
         for k, s in enumerate(self.support):
             is_open = self.data.counts[k] and len(s) < most
@@ -149,6 +145,7 @@ class Selection:
         # What was pruned twice, or once with many symbols, is not tried again; late rounds prune.
         pruned: Counter[Pair] = Counter()
         needed: set[Pair] = set()  # what could not be left out since something was added
+        start, pairs = None, []  # where the last growth began, and what it added
         silent = 0  # rounds in which there was no signal
         many = TUNING.many_symbols < self.mixture.N
         growing = TUNING.growing_rounds // 2 if many else TUNING.growing_rounds
@@ -163,6 +160,9 @@ class Selection:
                 weak = self.all_slots()
                 silent += bool(weak)
             if not weak and turn < growing:
+                # If all that was added last is gone, it would go again
+                before, start = start, self.pairs(self.all_slots())
+                pruned.update(pairs if start == before else [])
                 barred = [pair for pair, times in pruned.items() if many or times > 1]
                 pairs, matrices = self.policy.candidates(self, rows, fit, barred)
                 if pairs:

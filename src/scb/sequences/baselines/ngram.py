@@ -135,9 +135,17 @@ def _leaned(blend: Blend, shorter: Array, rows: Ints, entries: Ints) -> Array:
     return np.where(rows >= 0, share + at_places(blend.escape, rows) * shorter, shorter)
 
 
-def best_depth(logliks: Callable[[int], Array], longest: int) -> tuple[int, Smoothing]:
-    """The length of histories and the smoothing with the highest log-likelihood; ``logliks`` gives
-    those of all lengths up to one. Longer histories are tried as long as ``is_long_enough`` asks.
+class BestNGram(NamedTuple):
+    """The length of histories and the smoothing with the highest log-likelihood."""
+
+    depth: int
+    smoothing: Smoothing
+    loglik: float
+
+
+def best_depth(logliks: Callable[[int], Array], longest: int) -> BestNGram:
+    """The best n-gram; ``logliks`` gives the log-likelihoods of all lengths of histories up to one.
+    Longer histories are tried as long as ``is_long_enough`` asks.
     """
     depth = min(6, longest)
     while True:
@@ -152,7 +160,7 @@ def best_depth(logliks: Callable[[int], Array], longest: int) -> tuple[int, Smoo
             if depth < longest:
                 depth = longest if best[0] == depth else min(longest, best[0] + 2)
                 continue
-        return best[0], SMOOTHINGS[best[1]]
+        return BestNGram(best[0], SMOOTHINGS[best[1]], float(table[best]))
 
 
 def _witten_bell(level: Level) -> Blend:
