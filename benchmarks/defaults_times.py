@@ -3,7 +3,7 @@
     git worktree add /tmp/before 22d5779
     python benchmarks/defaults_times.py --before /tmp/before/src
 
-Each kind of fit runs in a process of its own, on one thread; what counts is the least processor time of three. Results are kept in
+Each kind of fit runs in a process of its own, on one thread; what counts is the least CPU time of three. Results are kept in
 benchmarks/defaults/times.jsonl; what is there is not computed again. The table goes to docs/explanation/misspecified.md.
 """
 
@@ -53,7 +53,7 @@ def sequences(name: str) -> tuple[int, list[np.ndarray]]:
 
 
 def one_fit(name: str, options: str) -> None:
-    """Print the processor time of a fit, the number of lags and the log-likelihood."""
+    """Print the CPU time of a fit, the number of lags and the log-likelihood."""
     import scb
 
     warnings.simplefilter("ignore")

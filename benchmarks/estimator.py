@@ -185,9 +185,9 @@ def baselines(python: str) -> str:
     """The table of baselines."""
     loaded = np.nan
     lines = [
-        f"One sequence of a plain MTD with {N} states, lags {LAGS} with weights {WEIGHTS} and one matrix: {FIT:,} tokens to fit,"
-        f" {HELD:,} held out. Held out: mean log-likelihood in nats, of the same tokens given the same history; the task that made"
-        f" them has {truth():.4f}.",
+        f"The data are one sequence of a plain MTD with {N} states, lags {LAGS} with weights {WEIGHTS}, and one matrix."
+        f' {FIT:,} tokens are fitted, and {HELD:,} are held out. The column "held out" shows the mean log-likelihood in nats of'
+        f" the same held-out tokens, given the same history; the distribution that generated the tokens has {truth():.4f}.",
         "",
         "| order | model | seconds | memory, MB | held out | times our seconds |",
         "|---|---|---|---|---|---|",
@@ -208,8 +208,9 @@ def baselines(python: str) -> str:
         if row := measured(python, "hmmlearn", states):
             lines.append(_line("–", f"hmmlearn, {states} hidden states, best of 5 starts", row, None))
     note = (
-        "The last column is against ours with all lags and a matrix per lag, which is the model of mtdlearn. Memory is what the"
-        f" process takes beyond imports and data; {loaded:.0f} MB of ours are the compiled kernels, loaded before the clock starts."
+        "The last column compares the seconds with those of our fit with all lags and a matrix per lag, which is the model of"
+        f" mtdlearn. Memory is what the process uses beyond imports and data; {loaded:.0f} MB of our memory are the compiled"
+        " kernels, which are loaded before the clock starts."
     )
     return "\n".join([*lines, "", note])
 
@@ -276,7 +277,8 @@ def fits(python: str) -> str:
     """Our own time and memory with context, in tokens and in max_lag; slopes of log seconds in log size."""
     lengths, longest = (250_000, 500_000, 1_000_000, 2_000_000, 4_000_000), (25, 50, 100, 200)
     lines = [
-        f"N = {N}, context, lags to be found. Memory as above, kernels included.",
+        f"In these fits N = {N}, the current symbol chooses the lags, and the lags have to be found. Memory is defined as above,"
+        " and includes the kernels.",
         "",
         "| transition | tokens | max_lag | seconds | memory, MB |",
     ]

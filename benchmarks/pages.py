@@ -171,7 +171,7 @@ def times(x: float) -> str:
 
 
 def gpu_crossover() -> list[str]:
-    """Milliseconds of a step on the GPU and on the processor."""
+    """Milliseconds of a step on the GPU and on the CPU."""
     lines = [
         (
             row["N"],
@@ -183,14 +183,14 @@ def gpu_crossover() -> list[str]:
         )
         for row in rows("gpu/steps.jsonl", "crossover")
     ]
-    return table_of("N|B|tokens per step|GPU, ms|processor, ms|processor / GPU", lines)
+    return table_of("N|B|tokens per step|GPU, ms|CPU, ms|CPU / GPU", lines)
 
 
 def whole_runs() -> list[str]:
     """Seconds of whole runs and of their kernels."""
     lines = [
         (
-            "GPU" if row["device"] == "cuda" else "processor",
+            "GPU" if row["device"] == "cuda" else "CPU",
             row["case"].split(",")[0],
             row["N"],
             f"{row['T']:,}",
@@ -208,7 +208,7 @@ def many_runs() -> list[str]:
     """Seconds of many runs at once, and of one."""
     lines = [
         (
-            "GPU" if row["device"] == "cuda" else "processor, two threads",
+            "GPU" if row["device"] == "cuda" else "CPU, two threads",
             f"{row['one']:.3f}",
             f"{row['together']:.2f}",
             f"{row['ratio']:.1f} ({row['low']:.1f} to {row['high']:.1f}, n = {row['n']})",

@@ -76,8 +76,8 @@ def searches(rates: Table) -> str:
         if found.any()
     )
     return (
-        f"{words}All found a batch size up to {LARGEST_BATCH:,} that is enough, except {where_none}. How many samples these would"
-        " take is not known, and so the interval of an exponent that they pull up has no upper end."
+        f"{words}All found a batch size up to {LARGEST_BATCH:,} that is enough, except {where_none}. Where no batch size was"
+        " enough, the number of samples is unknown; intervals of exponents that depend on it have no upper end."
     )
 
 

@@ -50,10 +50,11 @@ TABLE = Path(__file__).with_suffix(".md")
 STATES = (2, 4, 8, 16)
 STARTS = 3
 ABOUT = (
-    "Made by `python benchmarks/sequence_baselines.py`. "
+    "This comparison was written by `python benchmarks/sequence_baselines.py`. "
     "Each model is fitted to four fifths of a sequence and predicts the last fifth. "
-    "*Bits* are for each held-out symbol: fewer is better. The next column is the difference to our model with its standard error, "
-    "symbol by symbol. *Seconds* are those of fit and prediction, on one thread."
+    "*Bits* are bits per held-out symbol; fewer are better. "
+    "The next column is the mean difference from our model, symbol by symbol, with its standard error. "
+    "*Seconds* are the time of fit and prediction, on one thread."
 )
 Codes = list[np.ndarray]
 Scored = tuple[str, np.ndarray]  # what was chosen; of each held-out symbol that has one right before it, the log-likelihood in nats

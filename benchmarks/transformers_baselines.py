@@ -3,7 +3,7 @@
     python benchmarks/transformers_baselines.py samples [--out docs/tables]     # Algorithm 1, both projectors, and recover
     python benchmarks/transformers_baselines.py sequences [--out docs/tables]   # SparseContextualBigram
 
-Everything runs on one core of a processor. Rows that a table has already are not made again.
+Everything runs on one CPU core. Rows that a table has already are not made again.
 """
 
 import argparse

@@ -141,7 +141,7 @@ def stages(table: Table) -> str:
         ("half of it is gone", "left", 0.5, False),
         ("α_A is 0.8", "alpha_A", 0.8, True),
         ("α_V is 0.8", "alpha_V", 0.8, True),
-        ("10 % of the excess loss are left", "left", 0.1, False),
+        ("10 % of the excess loss is left", "left", 0.1, False),
     ):
         rows.append([name, *(_when(pick(table, start=start), column, level, rising) for start in values(table, "start"))])
     for name, column in (("then: attention on the true positions", "mass"), ("then: what has another form", "unexplained")):

@@ -1,4 +1,4 @@
-"""Whole runs beside the time of their kernels, on the processor or on a GPU; and many runs at once.
+"""Whole runs beside the time of their kernels, on the CPU or on a GPU; and many runs at once.
 
     python benchmarks/whole_runs.py [--device cuda] [--out FILE] [--seconds S] [--only NAME ...]
 

@@ -185,7 +185,7 @@ def tally() -> list[str]:
     """How often scb wins, in one sentence."""
     of = {
         kind: [winner(line) for line in comparisons() if line.bits == bits]
-        for kind, bits in (("that ask for lags", False), ("that count bits", True))
+        for kind, bits in (("about lags", False), ("about bits", True))
     }
     parts = []
     for kind, found in of.items():
@@ -193,10 +193,10 @@ def tally() -> list[str]:
         undecided = sum(one.startswith("undecided") for one in found)
         loses = len(found) - wins - undecided
         parts.append(
-            f"of {len(found)} problems {kind}, it wins {wins}, loses {loses} "
-            f"and leaves {undecided} undecided"
+            f"Of the {len(found)} problems {kind}, scb with its defaults wins {wins} and loses "
+            f"{loses}; {undecided} {'is' if undecided == 1 else 'are'} undecided."
         )
-    return [f"With its defaults, scb has these results: {'; '.join(parts)}."]
+    return [" ".join(parts)]
 
 
 # -------------------------------------------------------------------------------------- the tables

@@ -14,37 +14,38 @@ from scb.cli import COMMANDS
 INTRODUCTION = """\
 # The command line
 
-`scb COMMAND --help` says all of this in a terminal; this page is made from the same texts. An option may stand before or after the
-arguments, and words in it may be joined by `-` or `_`.
+`scb COMMAND --help` prints the same texts in a terminal. An option may come before or after the arguments, and the words of its
+name may be joined by `-` or `_`.
 
-What a command prints about its progress goes to stderr, what it found to stdout. For other programs, `--json` prints what was found
-as [one JSON object](json.md).
+A command prints its progress to stderr and its results to stdout. For other programs, `--json` prints the results as
+[one JSON object](json.md).
 
 ## Exit statuses
 
 | status | meaning |
 |---|---|
-| 0 | The work was done, also if a run has not learned its task. |
+| 0 | The work was done, even if a run has not learned its task. |
 | 1 | The work ended without success: a run diverged, or the output could not be printed. |
-| 2 | It could not be done as asked. One line on stderr says what to change. |
-| 130 | It was interrupted by Ctrl-C. A line on stderr has the command that goes on, where there is one. |
+| 2 | The work could not be done as asked. One line on stderr says what to change. |
+| 130 | The work was interrupted by Ctrl-C. If a command can continue it, a line on stderr gives this command. |
 
 ## Completion in the shell
 
-The Tab key completes commands and options, if the shell is told how. In bash, for the shell that is open:
+The Tab key completes commands and options once the shell knows how. In bash, this line enables completion in the current shell:
 
 ```sh
 eval "$(scb --print-completion bash)"
 ```
 
-To have it in every new shell, write the script where bash looks for it (this needs the system's package `bash-completion`):
+To enable completion in every new shell, write the script to the folder where bash looks for it (this needs the system's package
+`bash-completion`):
 
 ```sh
 mkdir -p ~/.local/share/bash-completion/completions
 scb --print-completion bash > ~/.local/share/bash-completion/completions/scb
 ```
 
-In zsh, write it to a folder of `fpath`, and name that folder in `~/.zshrc` before the line with `compinit`:
+In zsh, write the script to a folder of `fpath`, and name that folder in `~/.zshrc` before the line with `compinit`:
 
 ```sh
 mkdir -p ~/.zfunc
@@ -56,7 +57,7 @@ fpath+=~/.zfunc
 autoload -Uz compinit && compinit
 ```
 
-Write the script again when scb has been updated.
+Write the script again after each update of scb.
 
 ## Commands
 """

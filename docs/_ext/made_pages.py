@@ -26,7 +26,7 @@ def write_api() -> None:
     for page in (DOCS / "reference" / "api").glob("*.rst"):
         if page.stem not in wanted:  # of an earlier build
             page.unlink()
-    lines = ["# The Python interface", "", "Shapes and symbols are those of [the notation](../paper/notation.md).", ""]
+    lines = ["# The Python interface", "", "[The notation](../paper/notation.md) explains the shapes and symbols.", ""]
     for heading, names in groups.items():
         lines += [f"## {heading}", "", "```{eval-rst}", ".. autosummary::", "   :toctree: api", "   :nosignatures:", ""]
         lines += [f"   {'' if heading == 'What these return' else '~'}{name}" for name in names]  # the heading has the rest

@@ -8,7 +8,7 @@ The paper in ten minutes
    :width: 560px
 
 In the paper's task, the *last* token of a sequence decides which earlier positions matter, and the tokens found there decide
-what comes next. Can a one-layer transformer find this out by gradient descent? In this tutorial you make such a task, train on
+what comes next. Can a one-layer transformer learn this rule by gradient descent? In this tutorial you make such a task, train on
 it, and watch the three stages of the paper's Algorithm 1.
 """
 
@@ -16,8 +16,8 @@ it, and watch the three stages of the paper's Algorithm 1.
 # The task
 # --------
 # There are N = 3 tokens and T = 1,000 earlier positions. For each last token, two of the positions matter (``sparsity=2``). One
-# of them is picked at random, and the token found there decides the next one through the transition matrix ``task.P``. It has a
-# distribution in each *column*: ``P[n, m]`` is the probability that the next token is n if the token found was m.
+# of the two is picked at random, and the token found there decides the next token through the transition matrix ``task.P``. Each
+# *column* of P is a distribution: ``P[n, m]`` is the probability that the next token is n if the token found was m.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -29,8 +29,8 @@ for token in range(task.N):
     print(f"after token {token}, look at positions {task.support[token]}")
 
 # %%
-# A sample consists of a context of T tokens, a last token, and a label, the token that comes next. Which positions matter is
-# not part of it: that is what the learner has to find out.
+# A sample consists of a context of T tokens, a last token, and a label, which is the token that comes next. A sample does not say
+# which positions matter: the learner has to find this out.
 batch = scb.sample(task, 5, seed=0)
 print(batch.context.shape, batch.last, batch.label)
 
@@ -40,7 +40,7 @@ print(batch.context.shape, batch.last, batch.label)
 # The model has two parts. The attention A, with a column for each last token, says where to look. The value matrix V says
 # what follows from the tokens found there. The truth is A = Q, where Q holds the true weights of the positions, and V = P.
 # Training starts with uniform attention and a V that knows only how frequent each token is. Here are the loss at the start and
-# the least that can be reached:
+# the smallest loss that can be reached:
 start = scb.LinearTransformer(np.outer(task.mu, np.ones(3)), np.full((task.T, 3), 1 / task.T))
 truth = scb.LinearTransformer(task.P, task.Q)
 fresh = scb.sample(task, 20_000, seed=1)
@@ -52,17 +52,17 @@ print(f"loss at the start {start.loss(fresh):.3f}, at the truth {truth.loss(fres
 # ``scb.recipes.tuned`` is the paper's Algorithm 1, with step sizes, batch sizes and a threshold λ that are computed from the
 # noise. Its three stages have different purposes:
 #
-# - Stage 1 is plain descent. It goes on until a signal has grown out of almost nothing.
+# - Stage 1 is plain gradient descent. It continues until a signal has grown out of almost nothing.
 # - Stage 2 adds an ℓ1 step, which removes the noise from the attention.
 # - Stage 3 rounds the attention and trains V alone.
 run = scb.train(task, scb.recipes.tuned(task), seed=1)
 print(run)
 
 # %%
-# The two numbers to watch are the signals α_V and α_A. They say how much of P and of Q has been learned: 0 at the start, 1 at
-# the truth. For a long time nothing seems to happen, and then both grow together. The reason is that each needs the other: while
-# V knows nothing, no attention is better than another, and while A knows nothing, V sees only averages. This is the
-# sample-intensive first stage of the paper.
+# The two numbers to watch are the signals α_V and α_A. They say how much of P and of Q has been learned: both are 0 at the start
+# and 1 at the truth. For a long time nothing seems to happen, and then both signals grow together. The reason is that V and A
+# need each other: while V knows nothing, no attention is better than another, and while A knows nothing, V sees only averages.
+# This is the sample-intensive first stage of the paper.
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
 step = run.history["step"]
 left.plot(step, run.history["alpha_V"], label="α_V")
@@ -98,5 +98,5 @@ print("largest error in V:", abs(run.V - task.P).max().round(3))
 # %%
 # Where to go on
 # --------------
-# The next tutorial, :ref:`sphx_glr_learn_02_algorithm_1_step_by_step.py`, takes the algorithm apart. The paper's own settings,
-# and what became of its claims, are on the page :doc:`/paper/claims`.
+# The next tutorial, :ref:`sphx_glr_learn_02_algorithm_1_step_by_step.py`, takes the algorithm apart. The page
+# :doc:`/paper/claims` shows the paper's own settings, and what became of its claims.

@@ -3,7 +3,7 @@ Algorithm 1 step by step, and a recipe of your own
 ==================================================
 
 Algorithm 1 is short. In this tutorial you write it out by hand, step by step, with the functions that the library itself
-uses. Then you put it together as a *recipe*, which is the way to change it.
+uses. Then you put the algorithm together as a *recipe*, which makes it easy to change.
 """
 
 # %%
@@ -11,7 +11,7 @@ uses. Then you put it together as a *recipe*, which is the way to change it.
 # ----------
 # The model has a value matrix V and an attention A, which should become the true P and Q of the task. A *gradient source*
 # answers one question: at (V, A), what is the gradient of a mini-batch? ``Reference`` draws its samples in plain NumPy. The
-# last argument, a random number, decides which samples these are.
+# last argument, a random number, decides which samples are drawn.
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -32,8 +32,8 @@ print("shapes", gradient.V.shape, gradient.A.shape, "loss", round(gradient.loss,
 # %%
 # A step
 # ------
-# Both gradients are preconditioned, for two reasons. Rare tokens should learn as fast as common ones. And a step must not
-# change two things: the columns of A sum to 1, and Vμ = μ, where μ is the distribution of the tokens.
+# Both gradients are preconditioned, for two reasons. First, rare tokens should be learned as fast as common tokens. Second, a
+# step must preserve two properties: the columns of A sum to 1, and Vμ = μ, where μ is the distribution of the tokens.
 gV = precondition_V(gradient.V, task.mu, "mu")
 gA = precondition_A(gradient.A, task.mu)
 print("A step keeps the sums of A:", abs(gA.sum(axis=0)).max() < 1e-12)
@@ -42,9 +42,9 @@ print("and Vμ = μ:", abs(gV @ task.mu).max() < 1e-12)
 # %%
 # Stage 1 by hand
 # ---------------
-# ``proximal_step`` preconditions and takes the step. A ``Stage`` tells it the step sizes, and the threshold λ of the ℓ1 step.
-# Here λ is 0, so this is preconditioned gradient descent. We stop when the signal α_A has reached 0.2. (The learner could not
-# know that; the recipes of the library look at the attention instead.)
+# ``proximal_step`` preconditions the gradients and takes the step. A ``Stage`` holds the step sizes and the threshold λ of the
+# ℓ1 step. Here λ is 0, so this is preconditioned gradient descent. We stop when the signal α_A has reached 0.2. (The learner
+# could not know α_A; the recipes of the library look at the attention instead.)
 eta = 0.05
 one = scb.Stage(
     "1", steps=300, eta_V=eta / task.K_Q, eta_A=eta / task.K_P, batch_size=512, projector="mu"
@@ -61,9 +61,9 @@ print({name: round(found[name], 2) for name in ("alpha_V", "alpha_A", "dist_V", 
 # %%
 # Between the stages
 # ------------------
-# Entries of A below a threshold are now made equal: the noise of nearly all of the 200 positions is gone at once, and the
-# signal stays. In Stage 2, each step also moves all entries of A towards 0 by λ and sets small ones to 0. That keeps the noise
-# from coming back.
+# Entries of A below a threshold are now made equal. This removes the noise of nearly all of the 200 positions at once, and the
+# signal stays. In Stage 2, each step also moves all entries of A towards 0 by λ and sets small entries to 0. This keeps the
+# noise from coming back.
 A = threshold_project(A, 0.05)
 two = replace(one, name="2", steps=80, lam=2e-4)
 for _ in range(two.steps):
@@ -73,8 +73,8 @@ for _ in range(two.steps):
 # %%
 # Stage 3
 # -------
-# The attention is thresholded and normalised, and then V is trained alone: ``eta_A=0`` freezes A. In the end both signals
-# should be close to 1, and both distances close to 0.
+# The attention is thresholded and normalised, and then V is trained alone: ``eta_A=0`` freezes A. In the end, both signals
+# should be close to 1, and both distances should be close to 0.
 A = threshold_normalize(A, 0.1)
 three = replace(one, name="3", steps=150, eta_A=0.0)
 for _ in range(three.steps):
@@ -86,8 +86,8 @@ print({name: round(found[name], 3) for name in ("alpha_V", "alpha_A", "dist_V", 
 # %%
 # A recipe of your own
 # --------------------
-# A recipe is an initial point and a list of stages. ``scb.recipes.paper`` makes one; if you replace a stage, you have a recipe
-# of your own. Here λ falls from step to step in Stage 2, instead of staying the same.
+# A recipe is an initial point and a list of stages. ``scb.recipes.paper`` makes a recipe; if you replace one of its stages, you
+# have your own recipe. Here λ falls from step to step in Stage 2, instead of staying the same.
 recipe = scb.recipes.paper(
     task, steps=(400, 600, 200), batch_size=256, lam=1e-4, projector="mu"
 )
@@ -105,4 +105,4 @@ ax.set(xlabel="step", ylabel="‖A − Q‖")
 ax.legend()
 
 # %%
-# To use a recipe of your own on the command line, give it a name in a small package: :doc:`/howto/add-in-your-own-package`.
+# To use your own recipe on the command line, give it a name in a small package: :doc:`/howto/add-in-your-own-package`.

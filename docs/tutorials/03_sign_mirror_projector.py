@@ -3,15 +3,15 @@ The sign, the mirror and the projector
 ======================================
 
 Run exactly as printed, the paper's algorithm often learns a *mirror image* of the truth. This tutorial shows what the mirror image
-is, why it is learned, and two ways out: a projector with less noise, and a test of the sign.
+is, why it is learned, and two ways to avoid it: a projector with less noise, and a test of the sign.
 """
 
 # %%
 # The mirror image
 # ----------------
 # Training starts at V = μ1ᵀ and A = 1/T. Reflect (V, A) about this point: V becomes 2μ1ᵀ − V, and A becomes 2/T − A. The
-# prediction depends on the product of the two, in which the minus signs cancel. So the mirror image predicts almost the same as
-# the original, and the loss can hardly tell them apart.
+# prediction depends on the product of the two, in which the minus signs cancel. So the mirror image makes almost the same
+# predictions as the original, and the loss can hardly tell them apart.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -30,9 +30,9 @@ print("signals of the mirror:", round(found["alpha_V"], 2), round(found["alpha_A
 # %%
 # Who decides?
 # ------------
-# With an infinite batch, a small drift of size 1/(T·K_Q) decides, and it points to the truth. (K_Q measures how much signal Q
-# has.) With 64 samples per step, the noise can be larger than the drift, and then the sign is a matter of luck. Here are six seeds
-# of Stage 1, with ``resolve_sign=False`` to follow the paper exactly, for two projectors:
+# With an infinite batch, a small drift of size 1/(T·K_Q) decides the sign, and it points to the truth. (K_Q measures how much
+# signal Q has.) With 64 samples per step, the noise can be larger than the drift, and then the sign is a matter of luck. The
+# figure shows six runs of Stage 1 for each of two projectors, with ``resolve_sign=False`` to follow the paper exactly:
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True, layout="constrained")
 for ax, projector in ((left, "euclidean"), (right, "mu")):
     wrong = 0
@@ -50,10 +50,10 @@ left.set_ylabel("α_A")
 # %%
 # The projector
 # -------------
-# The two pictures differ in the projector only. A step H on V has to keep Vμ = μ, so the part of H that would change Vμ is
-# removed. The paper removes H(μμᵀ/‖μ‖²), the projection in the Euclidean metric. This leaves noise that does not fall with T.
+# The two pictures differ only in the projector. A step H on V has to keep Vμ = μ, so the part of H that would change Vμ is
+# removed. The paper removes H(μμᵀ/‖μ‖²), the projection in the Euclidean metric. This leaves noise that does not fall as T grows.
 # The projection in the paper's own μ-inner product removes (Hμ)1ᵀ, and leaves noise of order 1/T. ``GradientNoise`` computes
-# both exactly, here for a batch of 64 at the start:
+# the noise of both projectors exactly, here for a batch of 64 at the start:
 from scb.theory.noise import GradientNoise
 
 V, A = trivial_V(task.mu), np.full((task.T, task.N), 1 / task.T)
@@ -65,10 +65,10 @@ for projector in ("euclidean", "mu"):
 # %%
 # Resolve the sign
 # ----------------
-# The second way out works even with the noise of the paper's projector. Q is sparse and nonnegative: most entries of a column
-# are small and a few are large, so the column is skewed to the right. In the mirror image it is skewed to the left. After
-# Stage 1 this shows which of the two has been learned, and the recipe can reflect (V, A) if necessary. All recipes do this
-# unless told otherwise.
+# The second way to avoid the mirror image works even with the noise of the paper's projector. Q is sparse and nonnegative: most
+# entries of a column are small and a few are large, so the column is skewed to the right. In the mirror image, the column is
+# skewed to the left. After Stage 1, the skew shows whether the truth or its mirror image has been learned, and the recipe can
+# reflect (V, A) if necessary. All recipes do this unless told otherwise.
 signs = []
 for seed in range(6):
     recipe = scb.recipes.paper(task, steps=(500, 100, 0), lam=1e-4)
@@ -76,4 +76,4 @@ for seed in range(6):
 print("right sign:", sum(signs), "of", len(signs))
 
 # %%
-# The same measured in many runs, and for other lengths T: :doc:`/paper/figures/F8` and :doc:`/paper/figures/F14`.
+# The figures :doc:`/paper/figures/F8` and :doc:`/paper/figures/F14` show the same for many runs and for other lengths T.

@@ -3,15 +3,15 @@ Transfer: a trained V saves Stage 1
 ===================================
 
 Stage 1 is slow because V and A have to learn from each other, and at the start neither knows anything. If V comes from a
-*related* task, A has something to learn from in the first step, and the number of samples no longer grows with the length T.
-This is the paper's second theorem. In this tutorial you use it, and see when it fails.
+*related* task, A can learn from V in the first step, and the number of samples no longer grows with the length T.
+This is the paper's second theorem. In this tutorial you use transfer, and see when it fails.
 """
 
 # %%
 # Two related tasks
 # -----------------
-# ``task.related`` makes a task with the same μ and Q, and another P that is correlated with the first one. Training on this
-# other task gives a value matrix, which we call V̂.
+# ``task.related`` makes a task with the same μ and Q, and with another P that is correlated with the P of ``task``. Training on
+# this other task produces a value matrix, which we call V̂.
 import matplotlib.pyplot as plt
 
 import scb
@@ -24,7 +24,7 @@ print("pretraining:", pretrained.verdict, "after", f"{pretrained.samples:,}", "s
 # %%
 # One step shows the support
 # --------------------------
-# The recipe ``transfer`` begins with V half way between the uninformed start and V̂, and takes one large step on A. That is
+# The recipe ``transfer`` begins with V halfway between the uninformed start and V̂, and takes one large step on A. This step is
 # enough for the true positions to stand out.
 recipe = scb.recipes.transfer(task, pretrained.V)
 run = scb.train(task, recipe, seed=2, every=1)
@@ -42,7 +42,7 @@ ax.legend()
 # %%
 # The length does not matter
 # --------------------------
-# The recipe decides beforehand how many samples it takes. For longer and longer contexts:
+# The recipe decides beforehand how many samples it uses. These are the numbers for longer and longer contexts:
 for T in (100, 1000, 10_000):
     longer = scb.Task.random(N=3, T=T, sparsity=2, seed=0)
     V_hat = longer.related(overlap=0.6, seed=1).P
@@ -53,8 +53,8 @@ for T in (100, 1000, 10_000):
 # %%
 # It can fail, and says so
 # ------------------------
-# If the tasks are not related at all, no position stands out. You need not know the truth to notice: every run is judged on two
-# held-out batches, and the verdict says what is wrong.
+# If the tasks are not related at all, no position stands out. You can notice this without knowing the truth: every run is judged
+# on two held-out batches, and the verdict says what is wrong.
 import warnings
 
 unrelated = task.related(overlap=0.0, seed=3)
@@ -64,4 +64,4 @@ with warnings.catch_warnings():
 print("verdict:", failed.verdict)
 
 # %%
-# The same measured over many tasks and overlaps: :doc:`/paper/figures/F20`.
+# The figure :doc:`/paper/figures/F20` shows the same for many tasks and overlaps.

@@ -3,15 +3,16 @@ Recovery down to the Cramér–Rao bound
 =====================================
 
 Gradient descent is not the only way to find the transition matrix P and the attention Q of a task. ``scb.recover`` takes a
-fixed data set and finds them by moments and maximum likelihood. It needs far fewer samples, and it says how sure it is. This
-tutorial shows how to use it, what its standard errors mean, and that they are as small as they can be.
+fixed data set and finds both by moments and maximum likelihood. It needs far fewer samples than gradient descent, and it reports
+standard errors. This tutorial shows how to use ``scb.recover``, what its standard errors mean, and that they are as small as
+possible.
 """
 
 # %%
 # From 2,000 samples
 # ------------------
-# There are 500 positions, of which two matter for each last token. ``recover`` finds them, with their weights and standard
-# errors. In its result, A is the estimate of Q, and V that of P.
+# There are 500 positions, of which two matter for each last token. ``recover`` finds these positions, with their weights and
+# standard errors. In its result, A is the estimate of Q, and V is the estimate of P.
 import warnings
 
 import matplotlib.pyplot as plt
@@ -29,8 +30,8 @@ for token in range(task.N):
 # %%
 # What a standard error means
 # ---------------------------
-# If you drew the data again, the estimate would be a little different. The standard error says how different, and it is
-# computed from a single data set. Thirty data sets show that it is right:
+# If you drew the data again, the estimate would be a little different. The standard error says how different it would be, and it
+# is computed from a single data set. Thirty data sets show that the standard error is right:
 n = 2000
 first = task.positions[0, 0], 0
 estimates, errors = [], []
@@ -46,7 +47,7 @@ print(
 # The bound
 # ---------
 # No unbiased estimate can have a smaller variance than the Cramér–Rao bound, which ``cramer_rao`` computes for a task. The
-# estimate of ``recover`` reaches it: the measured squared errors of V lie close to the line of the bound.
+# estimate of ``recover`` reaches this bound: the measured squared errors of V are close to the line of the bound.
 bound = cramer_rao(task, n)
 figure, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
 sizes = (500, 1000, 2000, 4000, 8000)
@@ -64,7 +65,7 @@ ax.legend()
 # %%
 # NaN: the data cannot tell
 # -------------------------
-# With only 60 samples no position stands out. The fit does not guess: the list of positions is empty, the standard errors are
+# With only 60 samples, no position stands out. The fit does not guess: the list of positions is empty, the standard errors are
 # NaN, and ``incomplete`` is true.
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

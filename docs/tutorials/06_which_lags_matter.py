@@ -3,14 +3,14 @@ Which lags matter in my data?
 =============================
 
 This tutorial goes from a CSV file to a figure for a talk. The file lists visits to a web site, with one row for each click and
-many users. It is made up, so that we know what should be found.
+many users. The file is made up, so we know what should be found.
 """
 
 # %%
 # A CSV file
 # ----------
 # After ``search``, the next page mostly depends on the page that the user saw two clicks before the search; counted back from
-# the next page, this is lag 3. In all other cases the next page depends on the current page alone, which is lag 1.
+# the next page, this is lag 3. In all other cases, the next page depends only on the current page, which is lag 1.
 import csv
 import tempfile
 from pathlib import Path
@@ -38,17 +38,17 @@ print((folder / "visits.csv").read_text()[:60])
 # %%
 # Read and fit
 # ------------
-# ``group`` names the column that says which sequence a row belongs to, and ``order`` the column that puts the rows of a sequence
-# in order. Sequences are kept apart: no lag reaches back into the clicks of another user.
+# ``group`` names the column that says which sequence a row belongs to, and ``order`` names the column that puts the rows of a
+# sequence in order. Sequences are kept apart: no lag reaches back into the clicks of another user.
 visits = scb.read_sequences(folder / "visits.csv", column="page", group="user", order="time")
 print(visits.said)
 model = scb.SparseContextualBigram(max_lag=10).fit(visits)
 print(model.summary())
 
 # %%
-# The table says which lags matter after each page. Lag 1 is the current page, lag 2 the one before it, and so on. *Influence*
-# says how much the page at that lag changes the distribution of the next one. *nats* and *dBIC* say how much the lag improves
-# the fit.
+# The table says which lags matter after each page. Lag 1 is the current page, lag 2 is the page before it, and so on. The column
+# *influence* says how much the page at that lag changes the distribution of the next page. The columns *nats* and *dBIC* say how
+# much the lag improves the fit.
 # Read more in :doc:`/howto/read-the-summary`.
 #
 # Is it found again in other data?
@@ -60,8 +60,8 @@ print(model.stability(visits, n_halves=6))
 # %%
 # Does it predict?
 # ----------------
-# Fit three models to the first 240 users, and predict the other 60. The table gives bits per symbol (fewer are better), and how
-# much worse each model is than the best, with the standard error of that difference.
+# Fit three models to the first 240 users, and predict the other 60. The table lists the bits per symbol (fewer are better), and how
+# much worse each model is than the best model, with the standard error of that difference.
 users = list(visits)
 models = {
     "found lags": scb.SparseContextualBigram(max_lag=10),
@@ -80,7 +80,7 @@ model.plot(ax)
 figure.savefig(folder / "lags.pdf")
 
 # %%
-# On the command line, one line does the same and writes a report that you can send to others::
+# On the command line, a single command does the same and writes a report that you can send to others::
 #
 #    scb fit visits.csv --column page --group user --order time --max-lag 10
 #

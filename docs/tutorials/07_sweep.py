@@ -2,9 +2,9 @@
 A sweep, from a laptop to a cluster
 ===================================
 
-How many samples does it take until the right positions are found? A single run cannot say. A grid of sizes with many random
-tasks at each point can. A *sweep* is such a grid, written down in a file. This tutorial runs one on a single machine, and shows
-how to run it on a cluster.
+How many samples does it take until the right positions are found? A single run cannot answer this question, but a grid of sizes
+with many random tasks at each point can. A *sweep* is such a grid, written down in a file. This tutorial runs a sweep on a single
+machine, and shows how to run it on a cluster.
 """
 
 # %%
@@ -44,15 +44,15 @@ y = "T"
 # %%
 # On this machine
 # ---------------
-# ``--jobs 1`` runs the sweep in one process; without it, all cores are used. Finished runs are kept: after an interruption, the
-# same command continues where it stopped.
+# ``--jobs 1`` runs the sweep in one process; without this option, all cores are used. Finished runs are kept: after an
+# interruption, the same command continues where it stopped.
 command = [sys.executable, "-m", "scb", "sweep", "small.toml", "--jobs", "1"]
 done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
 print(sorted(path.name for path in (folder / "results" / "small").iterdir()))
 
 # %%
-# The table has one row for each run, with everything that the run depends on as columns. Here is how often the positions are
-# found exactly, against the number of samples:
+# The table has one row for each run, with everything that the run depends on as columns. The figure shows how often the positions
+# are found exactly, against the number of samples:
 table = pyarrow.parquet.read_table(folder / "results" / "small" / "table.parquet")
 print(table.num_rows, "rows:", ", ".join(table.column_names))
 columns = {
@@ -85,4 +85,5 @@ ax.set_axis_off()
 #
 #    scb sweep small.toml --scheduler tcp://10.0.0.1:8786
 #
-# A sweep that was begun on a laptop can be finished on a cluster. :doc:`/howto/cluster` shows Slurm and Kubernetes.
+# A sweep that was begun on a laptop can be finished on a cluster. :doc:`/howto/cluster` shows how to
+# use Slurm and Kubernetes.

@@ -2,16 +2,16 @@
 Write a gradient source, an update, a claim
 ===========================================
 
-scb trains with one algorithm that is put together from small pieces, so you can study a question of your own by replacing one
-piece. In this tutorial you write three of them: a source of gradients with noisy labels, an update with a hard threshold, and a
+scb trains with one algorithm that is put together from small pieces, so you can study your own question by replacing one
+piece. In this tutorial you write three such pieces: a source of gradients with noisy labels, an update with a hard threshold, and a
 claim that compares two methods.
 """
 
 # %%
 # A gradient source
 # -----------------
-# A source is a function of (V, A, batch size, key) that returns a gradient. Everything random in it must come from the key. This
-# source spoils a share of the labels: it draws them from μ, whatever the context.
+# A source is a function of (V, A, batch size, key) that returns a gradient. All randomness of a source must come from the key. The
+# source below spoils a share of the labels: it draws them from μ, whatever the context.
 from dataclasses import dataclass, replace
 
 import matplotlib.pyplot as plt
@@ -50,14 +50,14 @@ for name, run in (("clean", clean), ("noisy", noisy)):
     )
 
 # %%
-# With 30 % of the labels spoilt, the attention is learned nearly as well. The signal of V is smaller, as it should be: the
-# distribution that V can learn from is 0.7·P + 0.3·μ1ᵀ.
+# With 30 % of the labels spoilt, the attention is learned nearly as well as with clean labels. The signal of V is smaller, as it
+# should be: the matrix that V can learn is 0.7·P + 0.3·μ1ᵀ.
 #
 # An update rule
 # --------------
-# A rule is a function of the current point, the plain gradients, μ and the stage, and returns the next point. In each step of
-# Stage 2, Algorithm 1 moves every entry of A towards 0 by λ, which is called a *soft* threshold. This rule moves nothing. It keeps
-# the ten largest entries of each column instead, and makes all others equal: a *hard* threshold.
+# A rule is a function that takes the current point, the plain gradients, μ and the stage, and returns the next point. In each
+# step of Stage 2, Algorithm 1 moves every entry of A towards 0 by λ, which is called a *soft* threshold. The rule below uses a
+# *hard* threshold instead: it keeps the ten largest entries of each column unchanged, and makes all others equal.
 
 
 def keep_ten(V, A, gV, gA, mu, stage):
@@ -90,9 +90,10 @@ ax.legend()
 # %%
 # A claim
 # -------
-# In the picture, the hard threshold looks better on this task. A *claim* states this in a way that can turn out to be false. It
-# is a function of tables that returns numbers and a verdict, together with the words in which the numbers are reported. Its
-# docstring is the criterion, a sentence with numbers. Write it before you look at the runs that are to judge it.
+# In the picture, the hard threshold looks better on this task. A *claim* states this in a way that can turn out to be false. A
+# claim is a function of tables that returns numbers and a verdict, together with the words in which the numbers are reported. The
+# docstring of the function is the criterion, a sentence with numbers. Write the criterion before you look at the runs that decide
+# whether the claim holds.
 from functools import partial
 
 from scb.paper.claims.claim import Claim
@@ -123,9 +124,10 @@ print(hard_is_better.criterion)
 print(outcome.verdict.value, "-", *hard_is_better.measured(outcome))
 
 # %%
-# Two reservations. One task is no evidence about tasks in general: a claim of the report is judged on 50 random tasks or more.
-# And the rule was given a hint, because whoever chose to keep ten entries knew that only two positions matter.
+# There are two reservations. First, one task is no evidence about tasks in general: a claim of the report is judged on 50 random
+# tasks or more. Second, the rule was given a hint, because we knew that only two positions matter when we chose to keep ten
+# entries.
 
 # %%
-# To use such pieces on the command line and in sweeps, put them into a package: :doc:`/howto/add-in-your-own-package`. How a claim
-# becomes part of the report is described in :doc:`/howto/add-to-scb`.
+# To use such pieces on the command line and in sweeps, put them into a package: :doc:`/howto/add-in-your-own-package`. The page
+# :doc:`/howto/add-to-scb` describes how a claim becomes part of the report.

@@ -2,15 +2,16 @@
 Several heads
 =============
 
-The paper has one head. This tutorial trains two on a task that needs two, watches them learn one singular value after another,
-and reads the heads off the trained model. :doc:`The page on heads </explanation/heads>` explains why this works.
+The model of the paper has one head. This tutorial trains two heads on a task that needs two, watches them learn one singular
+value after another, and reads the heads off the trained model. :doc:`The page on heads </explanation/heads>` explains why this
+works.
 """
 
 # %%
 # A task with two heads
 # ---------------------
-# Each head has a transition matrix of its own. The last token chooses a head and a position. ``singular_values`` say how strong
-# the two patterns are.
+# Each head has its own transition matrix. The last token chooses a head and a position. The ``singular_values`` of the task say
+# how strong the two patterns are.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -23,8 +24,8 @@ print(task.check())
 # %%
 # One after another
 # -----------------
-# In large batches, the singular values of what the heads compute rise one after another. Heads that start alike do not learn
-# the second one: they stay alike.
+# With large batches, the singular values of what the heads compute rise one after another. Heads that start alike do not learn
+# the second singular value, because they stay alike.
 large = {
     "eta": 0.02,
     "steps": (600, 400),
@@ -48,8 +49,8 @@ axes[0].legend()
 # %%
 # Reading the heads
 # -----------------
-# The heads compute the right function, but each is a mixture of the true ones. The rotation recovers these: an overlap of 1 is a
-# perfect match.
+# Together, the heads compute the right function, but each head is a mixture of the true heads. The rotation recovers the true
+# heads; an overlap of 1 is a perfect match.
 run = scb.train(task, recipe, seed=0, judge=False)
 V, A = scb.rotate_heads(run.V, run.A)
 print("before:", scb.metrics.match_heads(run.V, run.A, task).overlap.round(3))
@@ -58,7 +59,8 @@ print("after: ", scb.metrics.match_heads(V, A, task).overlap.round(3))
 # %%
 # From samples
 # ------------
-# ``tuned`` trains on fresh samples and rotates by itself. ``recover`` needs far fewer samples, and finds the number of heads.
+# The recipe ``tuned`` trains on fresh samples and rotates the heads automatically. The function ``recover`` needs far fewer
+# samples, and also finds the number of heads.
 run = scb.train(task, scb.recipes.tuned(task), seed=0)
 print(run.summary())
 fit = scb.recover(scb.sample(task, 10_000, seed=1), heads="auto")

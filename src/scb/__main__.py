@@ -1,4 +1,4 @@
-"""``python -m scb``: the command, for when its script is not on the path."""
+"""``python -m scb`` runs the command ``scb`` even if its script is not on the path."""
 
 from scb.cli import main
 

@@ -1,4 +1,4 @@
-"""Sums over the tokens of contexts, from which the transformers and their gradients are made."""
+"""Sums over the tokens of contexts, from which transformers and their gradients are computed."""
 
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ _CHUNK = 1 << 22
 
 
 def token_mass(A: Array, batch: "Batch", chunk: int = _CHUNK) -> Array:
-    """(n, N): the attention that falls on each token, X·a^(k), row by row."""
+    """Return the attention X·a^(k) that falls on each token, with one row per sample, (n, N)."""
     n, T = batch.context.shape
     positions, N = A.shape
     if positions != T:
@@ -34,13 +34,13 @@ def token_mass(A: Array, batch: "Batch", chunk: int = _CHUNK) -> Array:
 
 
 def head_masses(A: Array, batch: "Batch") -> Array:
-    """(n, H·N): ``token_mass`` of each head, side by side."""
+    """Return the ``token_mass`` of all heads side by side, (n, H·N)."""
     return np.hstack([token_mass(one, batch) for one in per_head(A)])
 
 
 def scatter_scores(U: Array, batch: "Batch", T: int, chunk: int = _CHUNK) -> Array:
-    """(T, N): column k is the sum of U[i, x_t] over the samples i with last token k; (VX)ᵀr for U =
-    rV.
+    """Return the (T, N) array whose column k is the sum of U[i, x_t] over the samples i with last
+    token k; for U = rV, this sum is (VX)ᵀr.
     """
     G = np.zeros((T, U.shape[1]), order="F")
     for rows in _chunks(len(batch), T, chunk):

@@ -1,5 +1,5 @@
-"""One quiet style for every figure: readable in grey (line styles differ too) and by the
-colour-blind (Okabe-Ito).
+"""One plain style for every figure, which is readable in grey (line styles differ too) and by
+colour-blind readers (Okabe-Ito colours).
 """
 
 import io
@@ -91,7 +91,7 @@ def grid(
 ) -> tuple[Figure, np.ndarray]:
     """Make a figure of rows and columns of panels under one title.
 
-    Inside ``narrow`` the panels are placed below each other, in reading order.
+    Inside ``narrow``, the panels are placed below each other, in reading order.
 
     Parameters
     ----------
@@ -160,9 +160,9 @@ def narrow() -> Iterator[None]:
 
 
 def label_outer(ax: Axes) -> None:
-    """Keep the labels of a panel only at the left and lower edge of its grid.
+    """Keep the labels of a panel only at the left and lower edges of its grid.
 
-    Inside ``narrow``, where there is no grid, all of them are kept.
+    Inside ``narrow``, where there is no grid, all labels are kept.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def star_marker(ax: Axes, x: float, y: float, number: int) -> None:
     ax : matplotlib.axes.Axes
         The panel.
     x, y : float
-        Where it is drawn.
+        The coordinates of the star.
     number : int
         The number of the curve, which picks its colour and line.
 
@@ -245,7 +245,7 @@ def band(ax: Axes, quartiles: tuple[np.ndarray, ...], number: int, label: str) -
     ax : matplotlib.axes.Axes
         The panel.
     quartiles : tuple of (points,) arrays, with one axis
-        x, and the three quartiles at each value of x, as ``scb.jobs.table.quartiles`` gives them.
+        x, and the three quartiles at each value of x, as ``scb.jobs.table.quartiles`` returns them.
     number : int
         The number of the curve, which picks its colour and line.
     label : str
@@ -274,9 +274,9 @@ def mark(ax: Axes, x: float, text: str) -> None:
     ax : matplotlib.axes.Axes
         The panel.
     x : float
-        Where it is drawn.
+        The place of the line.
     text : str
-        The text beside it.
+        The text next to the line.
 
     Examples
     --------
@@ -293,14 +293,14 @@ def mark(ax: Axes, x: float, text: str) -> None:
 
 
 def caption(figure: Figure, text: str) -> None:
-    """Write the setting below the panels.
+    """Write a description of the setting below the panels.
 
     Parameters
     ----------
     figure : matplotlib.figure.Figure
         The figure.
     text : str
-        The setting; long lines are broken.
+        The description of the setting; long lines are broken.
 
     Examples
     --------

@@ -37,11 +37,11 @@ def something_to_call(name: str, loaded: Any) -> Any:
 
 
 class Registry(MutableMapping[str, Any]):
-    """A mapping from names to extensions of one kind: scb's own, and those of other packages, which
-    are loaded on first use.
+    """A mapping from names to extensions of one kind: scb's own extensions, and those of other
+    packages, which are loaded on first use.
 
-    Other packages cannot replace scb's own names. An extension that cannot be loaded raises an
-    InputError that names its package when it is used; all other names keep working.
+    Other packages cannot replace scb's own names. If an extension cannot be loaded, its use raises
+    an InputError that names its package; all other names keep working.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from scb.inputs import InputError
 
 
 def install(extra: str) -> str:
-    """The command that installs an extra; until scb is published, it is run in a clone."""
+    """Return the command that installs an extra; until scb is published, it is run in a clone."""
     return f"pip install '.[{extra}]' in the clone"
 
 
@@ -26,7 +26,7 @@ INSTALL = {
 class MissingExtraError(InputError, ImportError):
     """A package that is not part of a plain installation is missing.
 
-    The message gives the command that installs it.
+    The message gives the command that installs the package.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def require(what: str, *packages: str) -> None:
     Parameters
     ----------
     what : str
-        What needs them, for the message.
+        The feature that needs the packages, for the message.
     *packages : str
         The names of the packages.
 
@@ -59,8 +59,8 @@ def require(what: str, *packages: str) -> None:
 
 @contextmanager
 def wanted_for(what: str) -> Iterator[None]:
-    """A context for imports, in which a missing optional package raises a MissingExtraError that
-    says what needs it.
+    """Provide a context for imports in which a missing optional package raises a MissingExtraError
+    that says what needs the package.
     """
     try:
         yield

@@ -1,10 +1,10 @@
-"""Files that are written whole and say when they are damaged.
+"""Files that are written whole and whose damage is detected.
 
-After a crash, a file holds its old content or its new content, never half of either. A file that is
-read again carries a digest of all its bytes: its writer puts ``SLOT`` where the format has room for
-text before or after all data (a header, a last key, a comment), and ``seal`` fills in the digest.
-The digest is checked before any parser sees the content. Only regular files are read: a pipe or a
-device may never end.
+After a crash, a file holds either its old content or its new content, never a part of one. A file
+that is read again carries a digest of all its bytes. Its writer puts ``SLOT`` where the format has
+room for text before or after all data (a header, a last key, a comment), and ``seal`` fills in the
+digest. The digest is checked before any parser sees the content. Only regular files are read,
+because a pipe or a device may never end.
 """
 
 import json
@@ -52,25 +52,25 @@ class WriteError(OSError):
 
 
 def cannot_write(path: Path, error: OSError) -> WriteError:
-    """The error to raise when a file cannot be written."""
+    """Return the error to raise when a file cannot be written."""
     told = WriteError(f"cannot write {path}: {error.strerror or error}")
     told.errno = error.errno
     return told
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file at once: a reader, even after a crash, sees the old content or the new.
+    """Replace a file atomically: even after a crash, a reader sees the old content or the new.
 
     If the path is a link, the file that it points at is replaced, and the link stays. Concurrent
-    writers use distinct temporary files. One that a killed process leaves behind is removed when
-    the file is written again, or by the next process that opens the folder.
+    writers use distinct temporary files. A temporary file that a killed process leaves behind is
+    removed when the file is written again or by the next process that opens the folder.
 
     Parameters
     ----------
     path : Path
         The file.
     content : bytes
-        All of its new content.
+        The complete new content of the file.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def _remove_unless_locked(partial: str) -> None:
 
 
 def make_directory(directory: Path) -> None:
-    """Make a directory and any missing ones above it, and ensure that their names are on disk."""
+    """Make a directory and any missing parents, and ensure that their names are on disk."""
     missing = []
     # "." again and again, if it was deleted
     while not directory.is_dir() and directory not in missing[-1:]:
@@ -171,7 +171,7 @@ def _make_one(directory: Path) -> None:
 
 
 def sync_directory(directory: Path) -> None:
-    """Ensure that the new name is on disk too; where a file system cannot, the rename must do."""
+    """Ensure that the new name is on disk too, if the file system supports this."""
     with suppress(OSError), open_handle(directory, os.O_RDONLY, follow=True) as handle:
         os.fsync(handle)
 
@@ -179,17 +179,17 @@ def sync_directory(directory: Path) -> None:
 def prepare_file(path: Path, mark: str, overwrite: bool = False) -> None:
     """Check that a file may be written, and make its directory.
 
-    Raise an InputError if there is already a file that is not ours. This is checked early, so a
-    result that took minutes to compute is not lost just as it is about to be written.
+    Raise an InputError if there is already a file that scb did not write. The check is made early,
+    so a result that took minutes to compute is not lost just as it is about to be written.
 
     Parameters
     ----------
     path : Path
         The file.
     mark : str
-        A text that our files have near their beginning or end.
+        A text that the files of scb contain near their beginning or end.
     overwrite : bool, default False
-        Whether any other file may be replaced.
+        Whether a file without this text may be replaced.
 
     Examples
     --------
@@ -206,8 +206,8 @@ def prepare_file(path: Path, mark: str, overwrite: bool = False) -> None:
 
 
 def refuse_foreign(path: Path, mark: str, overwrite: bool) -> None:
-    """Raise an InputError if a file would be replaced that lacks the mark that ours have near their
-    beginning or end.
+    """Raise an InputError if the file to be replaced lacks the mark that the files of scb have near
+    their beginning or end.
     """
     if overwrite or not path.is_file() or not path.stat().st_size:
         return
@@ -226,7 +226,7 @@ def refuse_foreign(path: Path, mark: str, overwrite: bool) -> None:
 
 
 def seal(content: bytes) -> bytes:
-    """The content with its digest in place of ``SLOT``."""
+    """Return the content with its digest in place of ``SLOT``."""
     before, found, after = content.partition(SLOT.encode())
     if not found or SLOT.encode() in after:
         raise InputError(
@@ -236,8 +236,8 @@ def seal(content: bytes) -> bytes:
 
 
 def is_sealed(path: Path, content: bytes) -> bool:
-    """Whether the content carries a digest; raises a DamagedFileError if the digest is that of
-    other content.
+    """Return whether the content carries a digest; raise a DamagedFileError if the digest is that
+    of other content.
     """
     seals = _SEAL.finditer(content)
     # Data may hold any number of such texts, but none before a seal in a header, and none after a
@@ -277,13 +277,15 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def read_regular(path: Path) -> bytes:
-    """The content of a regular file."""
+    """Return the content of a regular file."""
     with open_regular(path) as file:
         return file.read()
 
 
 def read_sealed(path: Path) -> bytes:
-    """The content of a file that carries its digest; a DamagedFileError is raised for any other."""
+    """Return the content of a file that carries its digest; raise a DamagedFileError for any other
+    file.
+    """
     content = read_regular(path)
     if not is_sealed(path, content):
         raise DamagedFileError(f"{path} is damaged, or not written by scb: it carries no digest")
@@ -291,13 +293,13 @@ def read_sealed(path: Path) -> bytes:
 
 
 def write_json(path: Path, facts: dict[str, Any]) -> None:
-    """Write a table of facts, sealed. NumPy's numbers are written as numbers."""
+    """Write a table of facts as sealed JSON. NumPy's numbers are written as plain numbers."""
     text = to_json(facts | {"digest": SLOT}, indent=2, ensure_ascii=False) + "\n"
     write_atomically(path, seal(text.encode(errors="surrogatepass")))
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The facts that ``write_json`` wrote."""
+    """Return the facts that ``write_json`` wrote."""
     content = read_sealed(path)
     try:
         facts = json.loads(content)
@@ -312,7 +314,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def to_json(value: Any, **options: Any) -> str:
-    """JSON of values that may hold scalars and arrays of NumPy."""
+    """Return the JSON of values, which may include scalars and arrays of NumPy."""
     return json.dumps(value, default=_plain, **options)
 
 

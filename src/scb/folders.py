@@ -1,8 +1,9 @@
-"""Folders that scb writes into: one process at a time, and nothing there that is not its own.
+"""Folders that scb writes into. Only one process writes at a time, and it changes only files of
+scb.
 
-The hidden file ``.scb`` in such a folder is its lock, and the list of the names under which scb
-writes there. A name is on the list before its file exists, so even if the process is killed, every
-file of scb is known to be its own.
+The hidden file ``.scb`` in such a folder is its lock, and it lists the names under which scb writes
+there. A name is added to the list before its file exists, so every file of scb can be recognised
+even if the process is killed.
 """
 
 import errno
@@ -28,20 +29,20 @@ _NO_FILE = (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.ENODEV)
 
 
 class Folder:
-    """A folder that is open for writing; ``scb.folders.opened`` makes it.
+    """A folder that is open for writing; ``scb.folders.opened`` opens it.
 
     Parameters
     ----------
     path : Path
         The folder.
     handle : int
-        The open file ``.scb`` in it, which is its lock and lists the names that scb writes.
+        The open file ``.scb`` in the folder, which is its lock and lists the names that scb writes.
     work : str
-        What is done there, as in "training".
+        The work that is done in the folder, such as "training".
     overwrite : bool
         Whether files that scb did not write may be replaced.
     inputs : sequence of Path
-        Files that are read for this work, which are never written.
+        Files that are read for this work and are never written.
 
     Examples
     --------
@@ -86,7 +87,7 @@ class Folder:
         Parameters
         ----------
         names : str
-            The names; one that ends with / is a folder.
+            The names; a name that ends with / is that of a folder.
         overwrite : bool, default False
             Whether files that scb did not write may be replaced.
         """
@@ -120,13 +121,13 @@ class Folder:
         Returns
         -------
         Path
-            Where to write it.
+            The path to write the file to.
         """
         self.claim(name)
         return self.path / name
 
     def leave_nothing(self, made: bool) -> None:
-        """Remove the list of names if nothing on it is written, and a new folder if it is empty.
+        """Remove the list of names if no file on it exists, and remove a new folder if it is empty.
 
         Parameters
         ----------
@@ -162,7 +163,7 @@ def opened(
     overwrite: bool = False,
     inputs: Sequence[Path] = (),
 ) -> Iterator[Folder]:
-    """Open a folder for writing, and make it if need be.
+    """Open a folder for writing, and create it if necessary.
 
     Other processes are kept out until the ``with`` block ends. If the block fails before anything
     is written, nothing is left behind.
@@ -172,13 +173,13 @@ def opened(
     path : Path
         The folder.
     work : str
-        What is done there, as in "training".
+        The work that is done in the folder, such as "training".
     lock : bool, default True
         Whether to keep other processes out.
     overwrite : bool, default False
         Whether files that scb did not write may be replaced.
     inputs : sequence of Path
-        Files that are read for this work, which are never written.
+        Files that are read for this work and are never written.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Open files as handles of the system, and locks on them, on Linux, macOS and Windows.
+"""Open files as handles of the operating system, and locks on them, for Linux, macOS and Windows.
 
 A lock belongs to its handle: it ends when the handle is closed, however the process ends. Locking
 neither reads nor changes the file.
@@ -17,10 +17,10 @@ _REGULAR = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 @contextmanager
 def open_handle(path: Path | str, flags: int, *, follow: bool = False) -> Iterator[int]:
-    """Open a file as a handle of the system, and close it at the end.
+    """Open a file as a handle of the operating system, and close it when the context ends.
 
-    Unless ``follow`` is true, a symbolic link raises an OSError (``errno.ELOOP``). Opening a pipe
-    does not wait in that case.
+    Unless ``follow`` is true, a symbolic link raises an OSError (``errno.ELOOP``), and opening a
+    pipe does not wait.
     """
     if not follow:
         flags |= _REGULAR

@@ -1,5 +1,5 @@
-"""Checks of what users give: numbers, arrays, and options typed by a signature; and the class of
-all errors that a user can correct.
+"""Checks of user input (numbers, arrays, and options typed by a signature), and the class of all
+errors that a user can correct.
 """
 
 import operator
@@ -21,8 +21,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 class InputError(ValueError):
     """An argument, option or file cannot be used.
 
-    The message names the argument, its value and what would be accepted. It is a ``ValueError``;
-    the command line prints it as one line, without a traceback.
+    The message names the argument, its value and what would be accepted. An ``InputError`` is a
+    ``ValueError``; the command line prints it as one line, without a traceback.
 
     Examples
     --------
@@ -34,13 +34,13 @@ class InputError(ValueError):
 
 
 class InputTypeError(InputError, TypeError):
-    """What was given is of a type that cannot be used."""
+    """The type of an argument cannot be used."""
 
 
 class DamagedFileError(InputError):
     """A file is damaged, or is not of the kind that was expected.
 
-    No object is made from such a file, and the file is left as it is.
+    No object is made from such a file, and the file is left unchanged.
 
     Examples
     --------
@@ -64,7 +64,7 @@ LARGEST = 10**12
 
 
 def shown(value: Any) -> str:
-    """A value for a message, on one line and not long."""
+    """Return a value as text for a message, on one line and not too long."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:59]}…"
 
@@ -81,11 +81,11 @@ def integer(
     value : Any
         A Python or NumPy integer, but not True or False.
     low : int, optional
-        The least value.
+        The smallest value that is allowed.
     where : str, optional
-        What to say after the value.
+        The text that follows the value in the message.
     high : int, default 10**12
-        The largest value; seeds may be larger.
+        The largest value that is allowed; seeds may be larger.
 
     Returns
     -------
@@ -112,8 +112,8 @@ def integer(
 
 
 def number(name: str, value: Any, low: float | None = None, where: str = "") -> float:
-    """The value as a float, if it is a finite real number (of Python or NumPy, but not a truth
-    value), and at least ``low``.
+    """Return the value as a float, if it is a finite real number (of Python or NumPy, but not a
+    truth value) and at least ``low``.
     """
     if isinstance(value, bool | np.bool_) or not isinstance(
         value, int | float | np.integer | np.floating
@@ -131,7 +131,7 @@ def number(name: str, value: Any, low: float | None = None, where: str = "") -> 
 
 
 def unmasked(name: str, value: Any) -> Any:
-    """The value, unless it is a masked array in which something is masked."""
+    """Return the value, unless it is a masked array with masked entries."""
     if isinstance(value, np.ma.MaskedArray):
         if np.ma.getmaskarray(value).any():
             raise InputError(
@@ -143,7 +143,7 @@ def unmasked(name: str, value: Any) -> Any:
 
 
 def boolean(name: str, value: Any) -> bool:
-    """The value as a bool, if it is one, of Python or NumPy."""
+    """Return the value as a bool, if it is a bool of Python or NumPy."""
     if not isinstance(value, bool | np.bool_):
         raise InputError(f"{name} = {shown(value)}: it must be True or False")
     return bool(value)
@@ -157,9 +157,9 @@ def one_of(name: str, value: Any, allowed: Collection[str | None]) -> Any:
     name : str
         The name of the argument.
     value : Any
-        What was given.
+        The value that was given.
     allowed : collection of str
-        The values that are accepted; None may be one.
+        The values that are accepted, which may include None.
 
     Returns
     -------
@@ -182,7 +182,7 @@ def _choice(values: Collection[Any]) -> str:
 
 
 def file_path(name: str, value: Any) -> Path:
-    """The value as a path, if it can be one; the empty string is not the current directory."""
+    """Return the value as a path, if it can be one; an empty string is not the current folder."""
     try:
         if not (isinstance(value, str) and value == ""):
             return Path(value)
@@ -196,7 +196,7 @@ def file_path(name: str, value: Any) -> Path:
 
 
 def unreadable(error: ValueError | RecursionError) -> str:
-    """What is wrong with a file that is not the text, JSON or TOML that it should be."""
+    """Say what is wrong with a file that is not the text, JSON or TOML that it should be."""
     if isinstance(error, RecursionError):
         return "its values are nested too deeply"
     if isinstance(error, UnicodeDecodeError):
@@ -209,10 +209,10 @@ def unreadable(error: ValueError | RecursionError) -> str:
 
 
 def real_array(name: str, value: Any, copy: bool = True) -> Array:
-    """The given values as a float64 array of real numbers, none of them masked. Whether NaN and
-    infinity are allowed is up to the caller.
+    """Return the given values as a float64 array of real numbers, none of which may be masked.
+    Whether NaN and infinity are allowed is up to the caller.
 
-    It is a new array, unless ``copy`` is False and the given one will do.
+    The array is new, unless ``copy`` is False and the given array can be used unchanged.
     """
     try:
         array = np.asarray(unmasked(name, value))
@@ -225,7 +225,7 @@ def real_array(name: str, value: Any, copy: bool = True) -> Array:
 
 
 def shaped_array(name: str, value: Any, shape: tuple[int, ...]) -> Array:
-    """A float64 array of this shape: the given array itself, if it will do."""
+    """Return a float64 array of this shape: the given array itself, if it can be used unchanged."""
     array = real_array(name, value, copy=False)
     if array.shape != shape:
         raise InputError(f"{name} has shape {array.shape}: it must be {shape}")
@@ -246,8 +246,8 @@ _WORDS = {
 
 
 def coerced(name: str, value: Any, hint: Any) -> Any:
-    """The value converted to a type (1 becomes 1.0 for a float); if that is impossible, an
-    InputError says what is allowed.
+    """Return the value converted to a type (1 becomes 1.0 for a float); if this is impossible,
+    raise an InputError that says what is allowed.
     """
     found = _fits(value.tolist() if isinstance(value, np.generic | np.ndarray) else value, hint)
     if not found:
@@ -256,8 +256,8 @@ def coerced(name: str, value: Any, hint: Any) -> Any:
 
 
 def typed(function: F) -> F:
-    """The function, with its keyword arguments coerced to the types of its signature; an argument
-    that does not fit is refused by name.
+    """Return the function with its keyword arguments coerced to the types of its signature; an
+    argument that does not fit is refused by name.
     """
     known = [
         name

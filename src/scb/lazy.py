@@ -1,5 +1,5 @@
-"""Names and submodules that are imported when they are first used, so that ``import scb`` is light
-and ``scb.theory.noise`` works after it.
+"""Names and submodules that are imported when they are first used, so ``import scb`` is light, and
+``scb.theory.noise`` works after it.
 """
 
 import sys
@@ -9,10 +9,10 @@ from typing import Any
 
 
 def lazily(package: str, names: Mapping[str, str] | None = None) -> Callable[[str], Any]:
-    """A ``__getattr__`` for a package: its submodules by name, and names of other modules.
+    """Return a ``__getattr__`` for a package that finds submodules and names of other modules.
 
-    ``names`` maps each name to its module. If a module has no such name, the module itself is
-    meant.
+    ``names`` maps each name to its module. If the module does not define the name, the name stands
+    for the module itself.
     """
 
     def load(name: str) -> Any:

@@ -1,8 +1,9 @@
 """The two one-layer transformers of the paper, their predictions, squared loss and exact gradients.
 
-Both predict F = V·X·a^(k), where column t of X is the one-hot of token x_t and a^(k) is the
-attention that the last token k chooses. They differ in the attention: free weights A, or a softmax
-σ(W) over positions. The linear one may have several heads: F = Σ_h V_h·X·a_h^(k).
+Both predict F = V·X·a^(k), where column t of X is the one-hot vector of token x_t and a^(k) is the
+attention that the last token k chooses. They differ in the attention, which consists of free
+weights A or is a softmax σ(W) over positions. The linear transformer may have several heads: F =
+Σ_h V_h·X·a_h^(k).
 """
 
 from abc import ABC, abstractmethod
@@ -26,7 +27,7 @@ class Gradient(NamedTuple):
     Attributes
     ----------
     loss : float
-        The mean of the loss ½‖e_o − F‖², where e_o is the one-hot vector of the label and F the
+        The mean of the loss ½‖e_o − F‖², where e_o is the one-hot vector of the label and F is the
         prediction.
     V : (N, N) array
         The gradient with respect to the value matrix V.
@@ -54,7 +55,7 @@ class Gradient(NamedTuple):
 class OneLayerTransformer(ABC):
     """Base class of one-layer transformers F(x, k) = V·X·a^(k).
 
-    They predict the label of a context x with last token k.
+    Such a transformer predicts the label of a context x with last token k.
 
     Column t of X is the one-hot vector of token x_t, and a^(k) is the attention over the T
     positions when the last token is k. A subclass defines how its parameters determine a^(k).
@@ -101,14 +102,14 @@ class OneLayerTransformer(ABC):
         -------
         (n, N) array
             The predictions, one row per sample. Rows sum to 1 if the columns of V and of the
-            attention do.
+            attention sum to 1.
         """
         return head_masses(self.attention, batch) @ side_by_side(self.V).T
 
     def loss(self, batch: "Batch") -> float:
         """Compute the paper's loss, the mean of ½‖e_o − F‖² over a batch.
 
-        Here e_o is the one-hot vector of the label.
+        Here, e_o is the one-hot vector of the label.
 
         Parameters
         ----------
@@ -124,7 +125,7 @@ class OneLayerTransformer(ABC):
 
     @abstractmethod
     def pull_back(self, gA: Array) -> Array:
-        """Compute the gradient in the attention's parameters from that in the attention.
+        """Compute the gradient in the attention's parameters from the gradient in the attention.
 
         Parameters
         ----------
@@ -167,7 +168,7 @@ class OneLayerTransformer(ABC):
 class LinearTransformer(OneLayerTransformer):
     """The linear transformer F(x, k) = V·X·A[:, k], whose attention weights A are free parameters.
 
-    Column t of X is the one-hot of token x_t. With several heads, F = Σ_h V_h·X·A_h[:, k].
+    Column t of X is the one-hot vector of token x_t. With several heads, F = Σ_h V_h·X·A_h[:, k].
 
     Parameters
     ----------
@@ -200,7 +201,7 @@ class LinearTransformer(OneLayerTransformer):
 
     @property
     def attention(self) -> Array:
-        """The attention as a (T, N) array: the parameters A themselves."""
+        """The attention as a (T, N) array, which consists of the parameters A themselves."""
         return self.A
 
     def pull_back(self, gA: Array) -> Array:
@@ -229,10 +230,10 @@ class LinearTransformer(OneLayerTransformer):
 class SoftmaxTransformer(OneLayerTransformer):
     """The softmax transformer F(x, k) = V·X·σ(W[:, k]).
 
-    Its attention weights are a softmax σ over positions.
+    The attention weights are a softmax σ over positions.
 
-    It predicts the label of a context x and last token k. Column t of X is the one-hot vector of
-    token x_t.
+    The transformer predicts the label of a context x with last token k. Column t of X is the
+    one-hot vector of token x_t.
 
     Parameters
     ----------
@@ -264,14 +265,14 @@ class SoftmaxTransformer(OneLayerTransformer):
 
     @property
     def attention(self) -> Array:
-        """The attention σ(W) as a (T, N) array: each column of W after a softmax over positions."""
+        """The attention σ(W) as a (T, N) array: the softmax of each column of W over positions."""
         e = np.exp(self.W - self.W.max(axis=0))
         return e / e.sum(axis=0)
 
     def pull_back(self, gA: Array) -> Array:
-        """Compute the gradient in the logits W from that in the attention.
+        """Compute the gradient in the logits W from the gradient in the attention.
 
-        In each column it is ∇_w = (diag(a) − aaᵀ)∇_a, where a = σ(w).
+        In each column, this gradient is ∇_w = (diag(a) − aaᵀ)∇_a, where a = σ(w).
 
         Parameters
         ----------
@@ -296,7 +297,7 @@ class SoftmaxTransformer(OneLayerTransformer):
 def batch_gradient(V: Array, A: Array, batch: "Batch") -> Gradient:
     """Compute the gradients in V and A, and the loss l, averaged over a batch.
 
-    They are ∇_V l = (VXa − e_o)(Xa)ᵀ and ∇_{a^(k)} l = 1{last = k}(VX)ᵀ(VXa − e_o).
+    The gradients are ∇_V l = (VXa − e_o)(Xa)ᵀ and ∇_{a^(k)} l = 1{last = k}(VX)ᵀ(VXa − e_o).
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
-"""A warning if the other package called scb is installed: the two share one folder and one import.
+"""A warning if the other package called scb is installed, because the two packages share one folder
+and one import name.
 
-Ours is distributed as sparse-contextual-bigrams and imported as scb; the other one is distributed
-as scb.
+Our package is distributed as sparse-contextual-bigrams and imported as scb; the other package is
+distributed as scb.
 """
 
 import os
@@ -9,10 +10,10 @@ import sys
 
 
 def warn_of_namesake() -> None:
-    """Write a line to stderr if a package that is distributed as scb is installed beside ours.
+    """Write a line to stderr if a package that is distributed as scb is installed too.
 
-    Almost nobody has one, so directories are merely listed, and metadata are read only where a name
-    fits.
+    Such a package is rare, so directories are merely listed, and metadata are read only where a
+    name matches.
     """
     if any(_has_metadata(folder) for folder in sys.path):
         from importlib.metadata import distributions

@@ -1,4 +1,4 @@
-"""Pieces of HTML for notebooks: whatever comes from data is escaped, and colours follow the
+"""Pieces of HTML for notebooks. Text that comes from data is escaped, and colours follow the
 notebook's theme.
 """
 
@@ -12,7 +12,7 @@ _CELL = "padding:.15em .7em;text-align:{side};border:0;white-space:nowrap"
 
 
 def in_notebook() -> bool:
-    """Whether this process is the kernel of a notebook, which shows HTML and can replace it."""
+    """Return whether this process is the kernel of a notebook, which can show and replace HTML."""
     # A notebook has loaded IPython; nothing else should.
     if "IPython" not in sys.modules:
         return False
@@ -22,13 +22,13 @@ def in_notebook() -> bool:
 
 
 def text(words: str) -> str:
-    """A paragraph."""
+    """Return a paragraph."""
     return f'<p style="margin:.3em 0">{escape(words)}</p>'
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], left: Iterable[int] = ()) -> str:
-    """A table of texts; the columns whose numbers are in ``left`` are aligned left, all others
-    right.
+    """Return a table of texts; the columns whose numbers are in ``left`` are aligned left, and all
+    others are aligned right.
     """
     sides = ["left" if i in set(left) else "right" for i in range(len(headings))]
     written = [_row("th", headings, sides)]
@@ -45,7 +45,7 @@ def _row(tag: str, cells: Sequence[str], sides: Sequence[str]) -> str:
 
 
 def picture(figure: Any, alt: str) -> str:
-    """A figure, inside the page."""
+    """Return a figure that is embedded in the page."""
     data = base64.b64encode(figure._repr_png_()).decode()
     style = "max-width:100%;background:#fff"
     return f'<img style="{style}" alt="{escape(alt)}" src="data:image/png;base64,{data}">'

@@ -1,10 +1,11 @@
-"""The picture of a sparse contextual bigram, as SVG: three samples of a real task, in turn.
+"""The picture of a sparse contextual bigram as SVG, which shows three samples of a real task in
+turn.
 
     python -m scb.picture docs/images
 
-writes strip.svg, which moves, and strip-still.svg. Put inline into a page, the SVG takes the colour
-of the text around it. As a file of its own it has a light or a dark background, whichever the
-reader prefers.
+writes strip.svg, which moves, and strip-still.svg, which does not. An SVG that is put inline into a
+page takes the colour of the text around it. As a separate file, the SVG has a light or a dark
+background, whichever the reader prefers.
 """
 
 import sys
@@ -83,18 +84,18 @@ svg:root .paper{fill:#fff}
 
 
 def strip_picture(animated: bool = True) -> str:
-    """The picture as the text of an SVG file.
+    """Return the picture as the text of an SVG file.
 
     Parameters
     ----------
     animated : bool, default True
         Whether three samples are shown in turn, unless the reader has asked for less motion. If
-        not, only the first one is shown.
+        not, only the first sample is shown.
 
     Returns
     -------
     str
-        The SVG. Without ``XMLNS`` it can be put into an HTML page.
+        The SVG. Without ``XMLNS``, the SVG can be put into an HTML page.
 
     Examples
     --------

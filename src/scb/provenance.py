@@ -1,4 +1,4 @@
-"""What a result was made with: versions, machine, and a digest of the code."""
+"""The origin of a result: versions, machine, and a digest of the code."""
 
 import os
 import platform
@@ -37,7 +37,7 @@ def versions() -> dict[str, str]:
 
 
 def machine(gpu: bool = False) -> str:
-    """Return the name of the processor and the number of its cores.
+    """Return the name of the CPU and the number of its cores.
 
     Parameters
     ----------
@@ -72,10 +72,10 @@ def machine(gpu: bool = False) -> str:
 
 @cache
 def code_digest(*modules: str, root: Path = ROOT) -> str:
-    """A hash of the code that results depend on: scb, and these modules of other packages.
+    """Return a hash of the code that results depend on: scb, and these modules of other packages.
 
-    Code that only shows results does not count. All other code does, because a job may use any of
-    it. A script does not count either: workers do not have it.
+    Code that only shows results is left out. All other code of scb is included, because a job may
+    use any of it. A script is left out too, because workers do not have it.
     """
     digest = sha256()
     for path in sorted((*root.rglob("*.py"), *root.rglob("*.cu*"))):
@@ -90,7 +90,7 @@ def code_digest(*modules: str, root: Path = ROOT) -> str:
 
 
 def require_code(code: str, *modules: str) -> None:
-    """On a worker: raise an InputError unless its code is the driver's."""
+    """On a worker, raise an InputError unless its code is that of the driver."""
     if code_digest(*modules) != code:
         raise InputError(
             "a worker has another version of scb than this process: install the same one there"

@@ -1,5 +1,5 @@
-"""Arrays and facts in one sealed file, in the format safetensors: nothing is executed when it is
-read.
+"""Arrays and facts in one sealed file in the safetensors format, so nothing is executed when the
+file is read.
 """
 
 import json
@@ -15,11 +15,11 @@ from scb.inputs import DamagedFileError
 def write_arrays(
     path: Path, kind: str, arrays: dict[str, Any], facts: dict[str, Any], overwrite: bool = False
 ) -> None:
-    """Write arrays, and facts as JSON in their header, sealed.
+    """Write a sealed file of arrays, with facts as JSON in its header.
 
     A file of the same kind is replaced; any other file is replaced only if ``overwrite`` is true.
-    The same arrays and facts give the same bytes: the header has one entry, since safetensors does
-    not fix the order of several.
+    The same arrays and facts give the same bytes, because the header has only one entry;
+    safetensors does not fix the order of several entries.
     """
     from safetensors.numpy import save
 
@@ -32,7 +32,7 @@ def write_arrays(
 
 
 def read_arrays(path: Path, kind: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Arrays and facts that ``write_arrays`` wrote as this kind."""
+    """Read the arrays and facts that ``write_arrays`` wrote as this kind."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
 

@@ -217,7 +217,7 @@ def test_a_notice_leaves_the_page_where_it_is(open_page):
     page.fill("#own-text", "a")
     page.click("#own-train")
     assert (
-        "the text has 1 symbol, and at least 50 are needed: with fewer, every lag seems to matter by chance"
+        "the text has 1 symbol, but at least 50 are needed: with fewer symbols, every lag seems to matter by chance"
         in page.locator("#notice").inner_text()
     )
     assert page.locator("#panels").bounding_box() == before
@@ -295,7 +295,7 @@ def test_what_cannot_be_read_is_said(open_page):
     page = open_page("task.N=one&colour=red&run=lam:-1&step=0")
     words = page.locator("#notice").inner_text()
     assert "N: one is not a number" in words
-    assert "colour means nothing" in words
+    assert "colour is not a known name" in words
     assert "lam: -1 is negative" in words
     page.fill("#task-T", "many")
     page.press("#task-T", "Enter")

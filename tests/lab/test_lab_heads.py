@@ -5,8 +5,7 @@ import pytest
 
 from labtools import ask
 from scb import Task, metrics
-from scb.geometry import function_distance
-from scb.geometry.heads import left_factor, product_singular_values, right_factor
+from scb.geometry import function_distance, function_singular_values
 from scb.model import batch_gradient
 from scb.task.sampling import Batch, sample
 from scb.theory.heads import factorisation_loss
@@ -84,7 +83,7 @@ def test_what_is_measured_is_what_python_measures():
     task = the_task()
     V, A = a_point(task)
     found = ask("headMeasure", settings=SETTINGS, V=V.ravel(), A=for_lab(A))
-    values = product_singular_values(left_factor(A, task.mu), right_factor(V, task.mu))
+    values = function_singular_values(V, A, task.mu)
     assert (found["sigma_1"], found["sigma_2"]) == pytest.approx(values, abs=1e-12)
     assert found["loss"] == pytest.approx(factorisation_loss(task, V, A), abs=1e-12)
     assert found["function"] == pytest.approx(function_distance((V, A), (task.P, task.Q), task.mu), abs=1e-9)

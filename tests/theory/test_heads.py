@@ -5,7 +5,7 @@ import pytest
 
 import scb
 from scb.geometry import function_distance
-from scb.geometry.heads import left_factor, product_singular_values, right_factor
+from scb.geometry.heads import function_singular_values, left_factor, right_factor
 from scb.theory.expectations import _Moments, expected_gradients, expected_preconditioned_gradients, population_loss
 from scb.theory.heads import factorisation_loss, least_loss, predicted_course, predicted_times, singular_value_flow
 from scb.training.starts import random_start
@@ -88,7 +88,7 @@ def _trained(task, V, A, eta, steps):
     """The singular values after each step of training without noise, and the last point."""
     values = []
     for _ in range(steps):
-        values.append(product_singular_values(left_factor(A, task.mu), right_factor(V, task.mu)))
+        values.append(function_singular_values(V, A, task.mu))
         gV, gA = expected_preconditioned_gradients(task, V, A)
         V, A = V - eta * gV, A - eta * gA
     return np.array(values), V, A

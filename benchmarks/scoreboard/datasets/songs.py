@@ -21,7 +21,7 @@ from frame import Data, Problem
 
 TITLE = "metre in songs"
 LICENCE = (
-    "Essen collection: for use that is not commercial; Ryan, O'Neill, Aird: in the public domain. "
+    "Essen collection: for non-commercial use; Ryan, O'Neill, Aird: in the public domain. "
     "Nothing is shipped"
 )
 JUDGE = "strongest"

@@ -1,7 +1,7 @@
-"""The command ``scb``: one file per command, which imports what it needs when it runs.
+"""The command ``scb`` has one file per subcommand, which imports what it needs when it runs.
 
-Exit statuses: 0 if the work was done, 1 if it ended without success (a run diverged, or the output
-could not be printed), 2 if it could not be done as asked, 130 after an interrupt.
+The exit status is 0 if the work was done, 1 if it ended without success (a run diverged, or the
+output could not be printed), 2 if it could not be done as asked, and 130 after an interrupt.
 """
 
 import shlex
@@ -32,7 +32,7 @@ COMMANDS = {
 OVERVIEW = """usage: scb COMMAND [OPTIONS]
 
 Find which earlier symbols decide the next one, in your sequences or inside a
-transformer that is learning to.
+transformer that is learning to find them.
 
 {}
 
@@ -46,8 +46,8 @@ LEAST_MEMORY = 1 << 30
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Entry point; errors that a user can fix are one line on stderr, with exit status 2. A
-    traceback is a bug.
+    """Run the command line. An error that a user can fix is one line on stderr, with exit status 2;
+    a traceback is a bug.
     """
     output = replace_streams()
     status = _status(sys.argv[1:] if arguments is None else arguments, ends=arguments is None)

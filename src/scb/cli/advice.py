@@ -1,4 +1,4 @@
-"""What ``scb train`` says after a run that has not learned its task: settings that were seen to
+"""The advice of ``scb train`` after a run that has not learned its task: settings that were seen to
 learn it.
 """
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 def advise(
     console: Console, verdict: str | None, settings: "TrainingSettings", patience: float = 30
 ) -> None:
-    """Unless the verdict of a run is that it has learned its task, or that more samples are
-    needed, try recipe 'tuned' on the task, for ``patience`` seconds at most, and say whether it
-    learns it.
+    """Unless the verdict of a run is that it has learned its task, or that more samples are needed,
+    try recipe 'tuned' on the task, for ``patience`` seconds at most, and say whether the recipe
+    learns the task.
     """
     from scb.training.loop import train as run_training
     from scb.training.progress import ProgressBar

@@ -1,4 +1,4 @@
-"""``scb bench``: our engine against the obvious alternatives."""
+"""``scb bench`` times our engine against the obvious alternatives."""
 
 import re
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ from scb.provenance import machine, versions
 HEADING = """\
 # Benchmark: one training step
 
-Made by `make bench`. One whole step: draw 64 fresh samples, differentiate, precondition,
-soft-threshold with λ = 1e-4, project. All baselines take turns, each in a process of its own.
-Memory is the peak of the baseline's process. In the last table our engine has a busy process beside
-it on each core, so that it gets about half of their time.
+These tables were written by `make bench`. A whole step consists of drawing 64 fresh samples,
+differentiating, preconditioning, soft-thresholding with λ = 1e-4, and projecting. All baselines
+take turns, each in its own process. Memory is the peak of the baseline's process. In the last
+table, our engine shares each core with a busy process, so it gets about half of the cores' time.
 """
 
 
@@ -34,18 +34,18 @@ def bench(
     """Time one whole training step (B = 64, λ > 0) of our engine against NumPy, PyTorch and JAX.
 
     In a step, every baseline draws fresh samples, differentiates, preconditions, soft-thresholds
-    and projects; their losses are compared first. The baselines take turns, each in a process of
-    its own, and the table shows medians, ratios and peak memory. The steps in PyTorch and JAX are
-    in benchmarks/step_baselines.py of the source tree. They are included with --baselines
-    benchmarks/step_baselines.py, if these libraries are installed ("pip install '.[bench]'" in the
-    clone installs JAX, but not PyTorch). At the end, our engine is timed with another busy process
-    on each core.
+    and projects. The losses of the baselines are compared first. Then the baselines take turns,
+    each in its own process, and the table shows medians, ratios and peak memory. The steps in
+    PyTorch and JAX are in benchmarks/step_baselines.py of the source tree. These steps are included
+    with --baselines benchmarks/step_baselines.py, if the two libraries are installed ("pip install
+    '.[bench]'" in the clone installs JAX, but not PyTorch). At the end, our engine is timed with
+    another busy process on each core.
 
     Args:
         out: Markdown file for the table.
         repeats: Number of timed rounds.
         sizes: Sizes N x T of the tasks.
-        baselines: Python file with further baselines. It is executed.
+        baselines: Python file with further baselines. The file is executed.
         overwrite: Replace a file even if it is not a table of this command.
         json: Print the results as one JSON object on stdout, and the human-readable text on stderr.
     """

@@ -1,4 +1,4 @@
-"""``scb fit``: which lags matter in a file of sequences, and when."""
+"""``scb fit`` finds which lags matter in a file of sequences, and when they matter."""
 
 import shlex
 from inspect import signature
@@ -53,14 +53,14 @@ def fit(
 ) -> None:
     """Find the lags that matter in sequences of symbols, for each current symbol.
 
-    Lag 1 is the current symbol, lag 2 the one before it, and so on. The current symbol decides
-    which lags matter. The model is
+    Lag 1 is the current symbol, lag 2 is the symbol before it, and so on. The current symbol
+    decides which lags matter. The model is
 
       P(next symbol) = sum over lags of weight[current symbol, lag] * matrix[lag][next symbol,
       symbol at that lag]
 
-    plus a background: the distribution of all symbols, a prediction from the most recent ones, or
-    the frequencies of the sequence so far. For each lag, the report says how much it changes the
+    plus a background: the distribution of all symbols, a prediction from the most recent symbols,
+    or the frequencies of the sequence so far. For each lag, the report says how much it changes the
     distribution of the next symbol (its influence, with a 95 % interval), how much log-likelihood
     (in nats) and BIC would be lost without it, and in how many random halves of the data it is
     found again.
@@ -78,43 +78,46 @@ def fit(
     - FASTA, compressed or not; characters of each line; from another command: scb fit reads.fa.gz;
       scb fit reads.txt --sep ""; zcat log.gz | scb fit - --by line
 
-    Afterwards: runs/fit/report.html in a browser; scb show runs/fit; scb sample runs/fit
+    Afterwards, open runs/fit/report.html, or try: scb show runs/fit; scb sample runs/fit
 
     Args:
         file: CSV, TSV, Parquet or JSON lines file with a column of symbols, or FASTA; any other
             file is read as text, and '-' is standard input. Empty cells are gaps.
         column: Column that holds the symbols, needed if there is more than one candidate. If its
-            cells are lists, each is a sequence.
+            cells are lists, each list is a sequence.
         group: Column that tells which sequence a row belongs to.
-        order: Column by which the rows of each sequence are sorted, such as a time. By default they
-            keep the order of the file.
+        order: Column by which the rows of each sequence are sorted, such as a time. By default,
+            rows keep the order of the file.
         by: What counts as a symbol in a text.
         sep: Separator of the columns of a .csv file, or of the symbols of a text; each line of the
-            text is then a sequence. With an empty separator the symbols are characters.
+            text is then a sequence. With an empty separator, the symbols are characters.
         top: Number of most common symbols to keep; all others are replaced by '<other>'.
-        kind: Kind of the file. By default the ending of its name decides; .gz may follow it.
-        header: Whether the first row of a .csv file holds the names of the columns. By default it
-            does, unless it looks like the rows below it.
+        kind: Kind of the file. By default, the ending of its name decides; .gz may follow this
+            ending.
+        header: Whether the first row of a .csv file holds the names of the columns. By default, it
+            is taken to do so unless it looks like the rows below it.
         gap: Longest pause in the column ORDER within a sequence, as a number or a time such as
-            30min; after a longer one, a new sequence begins.
+            30min; after a longer pause, a new sequence begins.
         bins: Number of bins, cut at quantiles, for symbols that are numbers.
         covariates: Columns of a table that are known when a symbol is predicted, such as an hour or
             a season; those that matter become sources in addition to the lags.
         max_lag: Longest lag that may matter.
-        transition: 'shared' fits one matrix for all lags, 'per_lag' one for each, and a number fits
-            that many, which the lags share; with 'auto', held-out blocks of the data decide.
+        transition: 'shared' fits one matrix for all lags, 'per_lag' fits one for each lag, and a
+            number fits that many matrices, which the lags share; with 'auto', held-out blocks of
+            the data decide.
         context: Whether the current symbol may decide which lags matter; held-out blocks of the
-            data tell whether it does. With --no-context, this is the Mixture Transition
+            data tell whether it does. With --no-context, the model is the Mixture Transition
             Distribution model.
-        lags: 'auto' selects the lags from the data; a number requests that many after each symbol;
-            a list gives the lags themselves.
+        lags: 'auto' selects the lags from the data; a number requests that many lags after each
+            symbol; a list gives the lags themselves.
         background: What a lag must improve on: the distribution of all symbols ('labels'), an
-            n-gram or context tree ('ngram'), or the frequencies of each sequence, learned as it
-            goes on ('per_sequence'); with 'auto', held-out blocks of the data decide.
+            n-gram or context tree ('ngram'), or the frequencies of each sequence, learned as the
+            sequence proceeds ('per_sequence'); with 'auto', held-out blocks of the data decide.
         halves: Number of random halves of the data in which the lags are searched for again; 0
-            skips this.
+            skips this search.
         split: Fraction of the symbols to hold out for prediction. Whole sequences are drawn at
-            random, but of any sequence with over a tenth of all symbols only the end is held out.
+            random, but if a sequence has more than a tenth of all symbols, only its end is held
+            out.
         seed: Seed with which held-out sequences are drawn.
         out: Directory for the report, the model, its table and the pictures.
         overwrite: Replace files in OUT that scb did not write.
@@ -244,7 +247,9 @@ def print_fit(console: Console, fit: "Analysis | SavedFit") -> None:
 def print_tables(
     console: Console, model: "SparseContextualBigram", folder: Folder, *before: str
 ) -> None:
-    """Write the table of the lags and the pictures, and say so, with what was written before."""
+    """Write the table of the lags and the pictures, and print the names of all files that were
+    written.
+    """
     from scb.sequences.fit_folder import write_tables
 
     names, missing = write_tables(folder, model)

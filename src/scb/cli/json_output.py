@@ -1,4 +1,4 @@
-"""What a command found, as one JSON object for other programs: the option ``--json``.
+"""The option ``--json``, which prints what a command found as one JSON object for other programs.
 
 docs/reference/json.md lists the fields; a test compares the page with what the commands print.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def print_json(kind: str, facts: dict[str, Any]) -> None:
-    """Print one object on a line of stdout; text for people goes to stderr meanwhile."""
+    """Print one object on one line of stdout; text for people goes to stderr."""
     found = {"kind": kind, "scb": versions()["scb"], **facts}
     print(json.dumps(_plain(found), allow_nan=False))
 

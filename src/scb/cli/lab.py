@@ -1,4 +1,4 @@
-"""``scb lab``: the paper's experiment in the browser."""
+"""``scb lab`` shows the paper's experiment in the browser."""
 
 import webbrowser
 from pathlib import Path
@@ -8,7 +8,7 @@ from scb.inputs import one_of
 
 
 def lab(out: Path | None = None, scene: str | None = None, overwrite: bool = False) -> None:
-    """Open the lab, or write it to a file. It is one page that trains the paper's model in the
+    """Open the lab, or write it to a file. The lab is one page that trains the paper's model in the
     browser, without a server or a network.
 
     - Write a copy to send or to serve: scb lab --out lab.html

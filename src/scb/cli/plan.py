@@ -1,4 +1,4 @@
-"""``scb plan``: what the paper's lemmas require."""
+"""``scb plan`` prints what the paper's lemmas require."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -26,8 +26,8 @@ def plan(
     """Print the batch sizes, λ, step counts and thresholds that the paper's lemmas require for each
     stage.
 
-    The numbers are sufficient conditions for the worst case. They are of interest for how they
-    scale; a run needs far fewer samples (see 'scb reproduce'). The constants of the lemmas were
+    The numbers are sufficient conditions for the worst case. Only their scaling is of practical
+    interest; a run needs far fewer samples (see 'scb reproduce'). The constants of the lemmas were
     measured on random tasks; in Python, scb.plan accepts other values.
 
     Example: scb plan 3 5000 2 --eps 0.05 --delta 0.05

@@ -1,4 +1,4 @@
-"""Progress of a command: a bar or a line on a terminal, elsewhere a line every ten seconds."""
+"""Progress of a command: a bar or a line on a terminal; elsewhere, a line every ten seconds."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ def progress(forecast: Forecast, patience: float = PATIENCE) -> Iterator[Callabl
     left.
 
     On a terminal this is a bar; elsewhere a thread prints a line every ``patience`` seconds. The
-    body gets a function that prints a line of its own, above the bar.
+    body gets a function that prints a separate line above the bar.
     """
     console = terminal(stderr=True)
 
@@ -53,8 +53,8 @@ def progress(forecast: Forecast, patience: float = PATIENCE) -> Iterator[Callabl
 
 @contextmanager
 def steps(first: str, patience: float = PATIENCE) -> Iterator[Callable[[str], None]]:
-    """While the body of ``with`` runs, show on stderr which step, of unknown length, it is at; the
-    body gets a function that names the next step.
+    """While the body of ``with`` runs, show on stderr its current step, whose length is unknown;
+    the body gets a function that names the next step.
 
     On a terminal this is one line that changes; elsewhere a thread prints a line every ``patience``
     seconds.
@@ -82,7 +82,7 @@ def steps(first: str, patience: float = PATIENCE) -> Iterator[Callable[[str], No
 
 
 def duration(seconds: float) -> str:
-    """A time for a reader."""
+    """Return a time as text for a reader."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -1,4 +1,4 @@
-"""``scb reproduce``: redraw the figures of the paper and judge its claims."""
+"""``scb reproduce`` redraws the figures of the paper and judges its claims."""
 
 import os
 from pathlib import Path
@@ -42,17 +42,18 @@ def reproduce(
         only: Figures to make, such as F1,F7. The default is all of them.
         quick: Use smaller sizes and fewer seeds, for a first look in about a minute.
         full: Use larger sizes, and add figures and claims that the default run leaves out; this
-            takes an hour or more on two cores. With --quick, small versions of all of them are
-            made.
+            takes an hour or more on two cores. With --quick, small versions of all figures and
+            claims are made.
         shipped: Directory with the tables of an earlier full run, such as docs/tables. Figures and
-            claims that need them are made from these tables and marked as such.
-        seeds: Number of random tasks at each point of every table. By default each table has its
-            own number; for tables of shares it is mostly 50.
+            claims that need these tables are made from them and marked as such.
+        seeds: Number of random tasks at each point of every table. By default, each table has its
+            own number, which is mostly 50 for tables of shares.
         jobs: Number of parallel processes. The default is the number of cores.
         scheduler: Address of a Dask scheduler to run on instead. Figures are still drawn on this
             machine.
         device: cuda also makes the tables that need an NVIDIA GPU (F21 to F24), in one process
-            unless --jobs is given. Best used with --only, since these tables take minutes.
+            unless --jobs is given. This is best combined with --only, since these tables take
+            minutes.
         overwrite: Replace files in OUT that scb did not write. Finished runs are kept.
         lock: Keep other processes out of OUT. Some file systems do not support this.
     """

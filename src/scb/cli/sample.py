@@ -1,4 +1,4 @@
-"""``scb sample``: symbols drawn from a fitted model."""
+"""``scb sample`` draws symbols from a fitted model."""
 
 import sys
 from pathlib import Path
@@ -23,8 +23,8 @@ def sample(
         model: Directory that 'scb fit' wrote, or a saved model.
         length: Number of symbols to draw.
         seed: Seed of the random numbers.
-        separator: Text between two symbols. The default is none for the characters of a text, and a
-            space otherwise.
+        separator: Text between two symbols. By default, there is none between the characters of a
+            text, and a space between other symbols.
     """
     from scb.sequences.fit_folder import read_fit
 

@@ -1,4 +1,4 @@
-"""``scb show``: a saved run, or a fitted model."""
+"""``scb show`` prints a saved run or a fitted model."""
 
 from functools import partial
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Output streams that never raise when they are closed or full: a long run is not lost to
+"""Output streams that never raise when they are closed or full, so a long run is not lost to
 ``| head``.
 """
 
@@ -9,12 +9,12 @@ from typing import Any, TextIO
 
 
 class Output(io.FileIO):
-    """A file that drops everything after its first error, which is kept."""
+    """A file that keeps its first error and drops everything after it."""
 
     lost: OSError | None = None
 
     def write(self, data: Any, /) -> int:
-        """Write the data, or drop them."""
+        """Write the data, or drop them after an error."""
         if self.lost is None:
             try:
                 return super().write(data)
@@ -23,7 +23,7 @@ class Output(io.FileIO):
         return memoryview(data).nbytes
 
     def reported_loss(self) -> OSError | None:
-        """The error, unless it is only that the reader of the output has closed it."""
+        """Return the error, unless the reader has merely closed the output."""
         return None if isinstance(self.lost, BrokenPipeError) else self.lost
 
 

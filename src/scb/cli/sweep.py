@@ -1,4 +1,4 @@
-"""``scb sweep``: many runs over a grid, here or on a cluster."""
+"""``scb sweep`` runs many settings over a grid, here or on a cluster."""
 
 import os
 from pathlib import Path
@@ -33,16 +33,16 @@ def sweep(
     """Run trainings, recoveries or experiments of the paper over a grid of settings and seeds, and
     draw how often they succeed.
 
-    Rows are saved as they are finished. After an interruption or a crash the same command
-    continues, and a file with more seeds or values adds the missing rows. The same file produces
-    the same rows on any number of processes or machines. OUT/table.parquet (table.json without
-    pyarrow) holds all rows, and OUT/phase.png the figure, if the file requests one.
+    Rows are saved as they are finished. After an interruption or a crash, the same command
+    continues the sweep, and a file with more seeds or values adds the missing rows. The same file
+    produces the same rows on any number of processes or machines. OUT/table.parquet (table.json
+    without pyarrow) holds all rows, and OUT/phase.png holds the figure, if the file requests one.
 
     - On this machine: scb sweep support, which comes with scb; or scb sweep FILE.toml
 
     - On a cluster: scb sweep support.toml --scheduler tcp://10.0.0.1:8786
 
-    - See how far a sweep is: scb sweep --status results/support
+    - See the progress of a sweep: scb sweep --status results/support
 
     With kind = "recover" or "train", the parameters are sizes and options of the library. Any
     experiment of the paper is a kind too, such as "noise", "rounding", "transfer" or "support" (the
@@ -50,13 +50,13 @@ def sweep(
     the sweep is the last row of the job's table.
 
     Args:
-        file: TOML file with kind, seeds, [fixed], [grid], and optionally [success] and [figure].
-            Or the name of a sweep that comes with scb: lambda, support or symbols.
+        file: TOML file with kind, seeds, [fixed], [grid], and optionally [success] and [figure]; or
+            the name of a sweep that comes with scb: lambda, support or symbols.
         out: Directory for the results. The default is results/NAME for a file NAME.toml.
         jobs: Number of processes on this machine. The default is the number of cores; 1 runs
             everything in the main process.
         scheduler: Address of a Dask scheduler to run on instead.
-        retry: Run again the settings that failed.
+        retry: Repeat the runs that failed.
         status: Print what is done and what has failed in this results directory, and run nothing.
         overwrite: Replace files in OUT that scb did not write. The rows of a sweep are kept.
         lock: Keep other processes out of OUT. Some file systems do not support this.

@@ -1,5 +1,5 @@
-"""The console of the commands. Symbols, file names and messages are shown as they are and never
-taken for markup or control codes.
+"""The console of the commands. Symbols, file names and messages are shown literally and are never
+interpreted as markup or control codes.
 """
 
 import re
@@ -18,7 +18,7 @@ _ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202
 
 
 def visible(text: str) -> str:
-    """The text with codes that a terminal would obey, such as escapes, written out: ``\\x1b``."""
+    """Return the text with the codes that a terminal would obey written out, as in ``\\x1b``."""
     return _ACTIVE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
@@ -39,13 +39,15 @@ class _SafeConsole(Console):
 
 
 def terminal(**options: Any) -> Console:
-    """A console that shows text as it is, without markup, emoji or highlighting."""
+    """Return a console that shows text literally, without markup, emoji or highlighting."""
     return _SafeConsole(markup=False, emoji=False, highlight=False, **options)
 
 
 @contextmanager
 def interruptible(advice: str) -> Iterator[None]:
-    """While this lasts, an interrupt, or a file that cannot be written, says how to go on."""
+    """Provide a context in which an interrupt, or a file that cannot be written, says how to
+    continue.
+    """
     try:
         yield
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""``scb train``: one run, its summary, its verdict and its curves."""
+"""``scb train`` trains one run, prints its summary and verdict, and draws its curves."""
 
 import shlex
 from dataclasses import replace
@@ -75,8 +75,9 @@ def train(
     Args:
         config: TOML file with any of: N, T, sparsity, ensemble, K_P, task_seed, recipe, source,
             seed, every, device. A table [options] in it sets options of the recipe.
-        recipe: tuned (Algorithm 1 with tuned hyperparameters), paper (those of the paper's
-            experiment), sgd, softmax, transfer. Installed packages may provide others.
+        recipe: tuned (Algorithm 1 with tuned hyperparameters), paper (Algorithm 1 with the
+            hyperparameters of the paper's experiment), sgd, softmax or transfer. Installed packages
+            may provide others.
         n: Number of tokens.
         t: Number of positions.
         sparsity: Number of positions that each token attends to.
@@ -86,8 +87,8 @@ def train(
             K_P has this value.
         task_seed: Seed of the random task.
         seed: Seed of the training run.
-        eta: Step size η, or a list with one for each stage. Steps on V have size η/K_Q; steps on A
-            have size η/K_P.
+        eta: Step size η, or a list with one step size for each stage. Steps on V have size η/K_Q;
+            steps on A have size η/K_P.
         lam: Threshold λ of the proximal steps, which shrink all entries of A by λ and set those
             smaller than λ to 0.
         batch_size: Number of samples per step.
@@ -101,10 +102,10 @@ def train(
             default leaves the verdict undecided.
         set: Further options of the recipe; 'help(scb.recipes.paper)' in Python lists them. Where a
             list is expected, a single value is used for all its entries.
-        out: Directory for the run, which must not contain one yet; by default a new one in runs.
-            The run is saved every 100 steps.
-        resume: Continue the run in OUT, or the latest one in runs. The result is the same as
-            without the interruption.
+        out: Directory for the run, which must not contain a run yet; by default, a new directory in
+            runs. The run is saved every 100 steps.
+        resume: Continue the run in OUT or, by default, the latest run in runs. The result is the
+            same as without the interruption.
         overwrite: Replace a run in OUT, and files there that scb did not write.
         lock: Keep other processes out of OUT. Some file systems do not support this.
         json: Print the results as one JSON object on stdout, and the human-readable text on stderr.
@@ -187,12 +188,12 @@ def _options(
 
 
 def going_on(directory: Path) -> str:
-    """The command that goes on with the run in a directory."""
+    """Return the command that continues the run in a directory."""
     return f"scb train --out {shlex.quote(str(directory))} --resume"
 
 
 def latest_run() -> Path:
-    """The directory in ``RUNS`` whose run was begun last."""
+    """Return the directory in ``RUNS`` whose run was begun last."""
     from scb.training.settings import FILE
 
     found = sorted(RUNS.glob(f"*/{FILE}"), key=lambda path: path.stat().st_mtime_ns)

@@ -1,10 +1,10 @@
-"""The geometry of the paper: the μ inner product, columns that sum to one, the lines of the
-population process, and the matrix that several heads factor.
+"""This package holds the geometry of the paper: the μ inner product, columns that sum to one, the
+lines of the population process, and the matrix that several heads factor.
 """
 
 from scb.geometry.columns import project, threshold_normalize, threshold_project
 from scb.geometry.gauge import rotate_heads
-from scb.geometry.heads import function_distance
+from scb.geometry.heads import function_distance, function_singular_values
 from scb.geometry.lines import (
     Projection,
     deviations,
@@ -29,6 +29,7 @@ __all__ = [
     "centred_square",
     "deviations",
     "function_distance",
+    "function_singular_values",
     "keep_mu",
     "line_A",
     "line_V",

@@ -1,7 +1,7 @@
-"""Columns that sum to one: the projection onto them, and the two roundings of Algorithm 1 that are
-made of it.
+"""Operations on columns that sum to one: the projection onto them, and the two roundings of
+Algorithm 1 that use this projection.
 
-With several heads A is (H, T, N), and a column has the H·T entries of all heads.
+With several heads, A has shape (H, T, N), and a column has the H·T entries of all heads.
 """
 
 import numpy as np
@@ -11,12 +11,12 @@ from scb.inputs import InputError
 
 
 def column_sums(A: Array) -> Array:
-    """(N,): 1ᵀa of each column of A (T, N), or (H, T, N)."""
+    """Return the sum 1ᵀa of each column of A, (N,); A has shape (T, N) or (H, T, N)."""
     return A.sum(axis=tuple(range(A.ndim - 1)))
 
 
 def places(A: Array) -> int:
-    """The number of entries of a column: T, or H·T with several heads."""
+    """Return the number of entries of a column: T, or H·T with several heads."""
     return A.size // A.shape[-1]
 
 
@@ -26,7 +26,7 @@ def project(A: Array) -> Array:
     Parameters
     ----------
     A : (T, N) array
-        A matrix whose columns have any sums.
+        A matrix whose columns may have any sums.
 
     Returns
     -------
@@ -48,15 +48,15 @@ def project(A: Array) -> Array:
 def threshold_project(A: Array, threshold: float | Array) -> Array:
     """Apply the thresholding-projection: â = a·1{a ≥ λ₀}, then a ← â + (1 − 1ᵀâ)·1/T.
 
-    Algorithm 1 as printed omits the constant, so columns would sum to 0. The lemma on the effect of
-    rounding has it.
+    As printed, Algorithm 1 omits the constant 1 in this formula, so columns would sum to 0. The
+    lemma on the effect of rounding includes the constant.
 
     Parameters
     ----------
     A : (T, N) array
         The attention at the end of Stage 1.
     threshold : float or (N,) array
-        The threshold λ₀, below which entries are set to 0; one number, or one per column.
+        The threshold λ₀ below which entries are set to 0, as one number or one per column.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def threshold_normalize(A: Array, threshold: float | Array) -> Array:
     A : (T, N) array
         The attention before Stage 3.
     threshold : float or (N,) array
-        The threshold c/Q > 0, below which entries are set to 0; one number, or one per column.
+        The threshold c/Q > 0 below which entries are set to 0, as one number or one per column.
 
     Returns
     -------

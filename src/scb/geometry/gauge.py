@@ -1,12 +1,12 @@
-"""Reading heads: rotate the heads that compute a function so that they divide its positions among
-them, and match them with the true ones.
+"""Functions that rotate the heads of a model until the heads divide the positions among them, and
+that match these heads with the true heads.
 
 Heads (A R, Ṽ R⁻ᵀ) compute the same function for every invertible R (H, H), so training learns the
-function and not the heads. If each position belongs to one head, the rows of A over heads (one
+function but not the heads. If each position belongs to one head, the rows of A over heads (one
 vector for each last token and position) lie on H lines through 0. Finding the lines and turning
-them onto the axes gives the heads, up to their order. Signs follow, because attention is positive;
-so do sizes, as far as last tokens divide their attention differently between the heads, because the
-columns of all heads together sum to 1.
+them onto the axes gives the heads, up to their order. The signs of the heads follow, because
+attention is positive. Their sizes follow to the extent that last tokens divide their attention
+differently between the heads, because the columns of all heads together sum to 1.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -34,8 +34,8 @@ def rotate_heads(
 ) -> tuple[Array, Array]:
     """Rotate heads so that every position belongs to one head, as far as possible.
 
-    The function that the heads compute stays the same, up to O(1/T): columns are projected so that
-    they sum to 1. Heads stay as they are if they do not differ, or if too few of their positions
+    The function that the heads compute changes only by O(1/T), because columns are projected so
+    that they sum to 1. Heads stay unchanged if they do not differ or if too few of their positions
     stand out.
 
     Parameters
@@ -45,16 +45,16 @@ def rotate_heads(
     A : (H, T, N) array
         The attention.
     mu : (N,) array, optional
-        The stationary distribution. The default is the one that V keeps: V_h μ = μ.
+        The stationary distribution. The default is the distribution that V keeps: V_h μ = μ.
     heads : int, optional
-        The number of heads that matter, by default all. Spare heads become V = μ1ᵀ and A = 0, and
-        the others compute the nearest function without them.
+        The number of heads that matter; by default, all heads matter. Spare heads become V = μ1ᵀ
+        and A = 0, and the other heads compute the nearest function that needs no spare heads.
 
     Returns
     -------
     V : (H, N, N) array
     A : (H, T, N) array
-        The heads, ordered by the size of what they compute.
+        The heads, ordered by the sizes of the functions that they compute.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def rotate_heads(
 
 
 def fewer_heads(V: Array, A: Array, mu: Array, heads: int) -> tuple[Array, Array]:
-    """The heads (G, N, N) and (G, T, N), of a given number, whose function is nearest to that of
+    """Return a given number of heads, (G, N, N) and (G, T, N), whose function is nearest to that of
     more heads; the columns of A are not projected.
     """
     H, T, N = A.shape
@@ -113,7 +113,7 @@ def fewer_heads(V: Array, A: Array, mu: Array, heads: int) -> tuple[Array, Array
 
 
 class HeadMatch(NamedTuple):
-    """The heads of a model, each beside the true head that it matches.
+    """The heads of a model, each paired with the true head that it matches.
 
     Attributes
     ----------
@@ -145,10 +145,11 @@ class HeadMatch(NamedTuple):
 
 
 def match_heads(V: Array, A: Array, task: "Task") -> HeadMatch:
-    """Match the heads of a model with those of a task, by their overlaps.
+    """Match the heads of a model with those of a task by their overlaps.
 
-    The order of heads is free, and so are the sign and the size of each: (cA_h, Ṽ_h/c) computes the
-    same function. They are chosen to fit the task. All else counts as distance.
+    The order of the heads is free, and so are the sign and the size of each head, because (cA_h,
+    Ṽ_h/c) computes the same function. Order, signs and sizes are chosen to fit the task. All other
+    differences count as distance.
 
     Parameters
     ----------
@@ -207,10 +208,11 @@ def match_heads(V: Array, A: Array, task: "Task") -> HeadMatch:
 
 
 def standing_rows(rows: Array, false_rows: float = 0.01) -> NDArray[np.bool_]:
-    """(T, N) flags: which rows (T, N, H) are too long to be noise.
+    """Return which of the rows (T, N, H) are too long to be noise, as (T, N) flags.
 
     Most rows of a column are noise about a common value. In the basis in which this noise is white,
-    its squared length is about χ² with H degrees of freedom; ``false_rows`` rows pass on average.
+    the squared length of a row is approximately χ² with H degrees of freedom. On average,
+    ``false_rows`` rows of noise are flagged.
     """
     T, N, H = rows.shape
     centred = rows - np.median(rows, axis=0)
@@ -228,10 +230,11 @@ def _kept_by(V: Array) -> Array:
 
 
 def lines_through(rows: Array) -> Array:
-    """(H, H): the unit vectors, in columns, of H lines through 0 near which the rows (n, H) lie.
+    """Return the unit vectors of H lines through 0 near which the rows (n, H) lie, as columns (H,
+    H).
 
-    Lines minimise the sum of the rows' distances, not of their squares, so positions that heads
-    share do not bend them.
+    The lines minimise the sum of the distances of the rows, not of the squared distances, so
+    positions that heads share do not bend the lines.
     """
     H = rows.shape[1]
     rng = np.random.default_rng(0)

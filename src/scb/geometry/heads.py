@@ -1,12 +1,12 @@
-"""Several heads: their matrices side by side, and the matrix that they factor.
+"""Functions for several heads: their matrices side by side, and the matrix that they factor.
 
 Heads (V_h, A_h) compute Σ_h V_h X a_h. Since V_h μ = μ and the columns of all A_h together sum to
 1, this is μ + Σ_h Ṽ_h X a_h with Ṽ_h = V_h − μ1ᵀ: only the matrix
 
     F = Σ_h vec(A_h)·vec(Ṽ_h)ᵀ,   rows (t, k) and columns (n, m), both scaled by √μ,
 
-matters. It is the product of a left factor (T·N, H) and a right factor (N², H), and one head is
-the case of rank one. For the true heads it is called M.
+matters. F is the product of a left factor (T·N, H) and a right factor (N², H); with one head, F has
+rank one. For the true heads, F is called M.
 """
 
 from typing import TYPE_CHECKING
@@ -27,72 +27,105 @@ def one_head(task: "Task", what: str) -> None:
 
 
 def per_head(X: Array) -> Array:
-    """V or A with an axis for the heads, even if there is only one: (H, ·, N)."""
+    """Return V or A with an axis for the heads, (H, ·, N), even if there is only one head."""
     return X if X.ndim == 3 else X[None]
 
 
 def side_by_side(V: Array) -> Array:
-    """(N, H·N): the matrices V_h of all heads side by side; V itself if there is one head."""
+    """Return the matrices V_h of all heads side by side, (N, H·N); with one head, V itself."""
     return V if V.ndim == 2 else np.ascontiguousarray(V.transpose(1, 0, 2)).reshape(V.shape[1], -1)
 
 
 def apart(V: Array, heads: int) -> Array:
-    """(H, N, N): what ``side_by_side`` has put together; V itself if there is one head."""
+    """Undo ``side_by_side``: return the matrices (H, N, N), or V itself if there is one head."""
     if heads == 1:
         return V
     return np.ascontiguousarray(V.reshape(V.shape[0], heads, -1).transpose(1, 0, 2))
 
 
 def stacked_columns(A: Array) -> Array:
-    """A (T, N) or (H, T, N) as float64, with the T or H·T entries of each column side by side in
-    memory.
+    """Return A (T, N) or (H, T, N) as float64, with the T or H·T entries of each column contiguous
+    in memory.
     """
     return np.require(A.reshape(-1, A.shape[-1]), np.float64, ["F"]).reshape(A.shape)
 
 
 def left_factor(A: Array, mu: Array) -> Array:
-    """(T·N, H): the columns vec(A_h √μ)."""
+    """Return the columns vec(A_h √μ), (T·N, H)."""
     A = per_head(A)
     return (A * np.sqrt(mu)).reshape(len(A), -1).T
 
 
 def right_factor(V: Array, mu: Array) -> Array:
-    """(N², H): the columns vec((V_h − μ1ᵀ)√μ)."""
+    """Return the columns vec((V_h − μ1ᵀ)√μ), (N², H)."""
     V = per_head(V)
     return ((V - mu[:, None]) * np.sqrt(mu)).reshape(len(V), -1).T
 
 
 def head_products(X: Array, Y: Array, mu: Array) -> Array:
-    """(H, G): ⟨X_h, Y_g⟩_μ for heads X (H, d, N) and Y (G, d, N)."""
+    """Return ⟨X_h, Y_g⟩_μ, (H, G), for heads X (H, d, N) and Y (G, d, N)."""
     X, Y = per_head(X), per_head(Y)
     return (X * mu).reshape(len(X), -1) @ Y.reshape(len(Y), -1).T
 
 
 def mixed(X: Array, weights: Array) -> Array:
-    """(H, d, N): Σ_g weights[h, g]·X_g for heads X (G, d, N)."""
+    """Return Σ_g weights[h, g]·X_g, (H, d, N), for heads X (G, d, N)."""
     return np.tensordot(weights, per_head(X), axes=1)
 
 
 def product_singular_values(left: Array, right: Array) -> Array:
-    """(H,): the singular values of left·rightᵀ for factors (·, H), descending, without the
-    product.
+    """Return the singular values (H,) of left·rightᵀ for factors (·, H), in descending order,
+    without forming the product.
     """
     H = left.shape[1]
     values = np.linalg.svd(triangular(left) @ triangular(right).T, compute_uv=False)
     return np.append(values, np.zeros(H - len(values))).astype(np.float64)
 
 
+def function_singular_values(V: Array, A: Array, mu: Array) -> Array:
+    """Compute the singular values of the function Σ_h a_h ⊗ Ṽ_h that heads compute together.
+
+    The singular values depend only on the function that the heads compute.
+
+    Parameters
+    ----------
+    V : (H, N, N) array
+        The value matrices.
+    A : (H, T, N) array
+        The attention of each head.
+    mu : (N,) array
+        The stationary distribution.
+
+    Returns
+    -------
+    (H,) array
+        The singular values, largest first.
+
+    Examples
+    --------
+    At the solution, the singular values are those of the task:
+
+    >>> import numpy as np
+    >>> import scb
+    >>> from scb.geometry import function_singular_values
+    >>> task = scb.Task.random(3, 40, 2, seed=0, heads=2)
+    >>> np.allclose(function_singular_values(task.P, task.Q, task.mu), task.singular_values)
+    True
+    """
+    return product_singular_values(left_factor(A, mu), right_factor(V, mu))
+
+
 def triangular(factor: Array) -> Array:
-    """The triangular part (H, H) of a factor (·, H): its columns in an orthonormal basis."""
+    """Return the triangular part (H, H) of a factor (·, H): its columns in an orthonormal basis."""
     return np.asarray(np.linalg.qr(factor, mode="r"))
 
 
 def function_distance(one: tuple[Array, Array], other: tuple[Array, Array], mu: Array) -> float:
-    """Compute ‖Σ_h a_h ⊗ Ṽ_h − Σ_h q_h ⊗ P̃_h‖_μ, the distance of two functions of heads.
+    """Compute ‖Σ_h a_h ⊗ Ṽ_h − Σ_h q_h ⊗ P̃_h‖_μ, the distance between two functions of heads.
 
-    It is the same for all heads that compute the same function, and the numbers of heads may
-    differ. The expected loss of (V, A) on the task (P, Q) is that of the task plus half the square
-    of this distance.
+    The distance depends only on the functions that the heads compute, and the two numbers of heads
+    may differ. The expected loss of (V, A) on the task (P, Q) is the expected loss of (P, Q) plus
+    half the square of this distance.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
-"""The two lines that the population process stays on: through μ1ᵀ and P, and through 11ᵀ/T and Q.
+"""The two lines on which the population process stays: the line through μ1ᵀ and P, and the line
+through 11ᵀ/T and Q.
 
-The signals α and the deviations Δ say where (V, A) lies relative to the lines. They are computed
-only in this file.
+The signals α and the deviations Δ say where (V, A) lies relative to the lines. Signals and
+deviations are computed only in this file.
 """
 
 from dataclasses import dataclass
@@ -21,15 +22,15 @@ if TYPE_CHECKING:
 class Projection:
     """The position of (V, A) relative to the lines of the population process.
 
-    It is defined if 1ᵀV = 1ᵀ, 1ᵀA = 1ᵀ and Vμ = μ.
+    The projection is defined if 1ᵀV = 1ᵀ, 1ᵀA = 1ᵀ and Vμ = μ.
 
     V = Ṽ + Δ_V with Ṽ = α_V P + (1 − α_V) μ1ᵀ, and A = Ã + Δ_A with Ã = α_A Q + (1 − α_A) 11ᵀ/T;
-    both Δ are orthogonal to the lines in ⟨·, ·⟩_μ.
+    Δ_V and Δ_A are orthogonal to the lines in ⟨·, ·⟩_μ.
 
     Attributes
     ----------
     alpha_V, alpha_A : float
-        The signals K_VP/K_P and K_AQ/K_Q: 0 at the uniform start, 1 at the true task.
+        The signals K_VP/K_P and K_AQ/K_Q, which are 0 at the uniform start and 1 at the true task.
     K_V, K_VP : float
         ‖V‖_μ² − ‖μ‖² and ⟨V, P⟩_μ − ‖μ‖².
     K_A, K_AQ : float
@@ -58,14 +59,14 @@ class Projection:
 
 
 def signal_V(task: "Task", V: Array) -> tuple[Any, Any, Any]:
-    """Measure how much of the signal V has learned, and its error.
+    """Measure how much of the signal V has learned, and the error of V.
 
     Parameters
     ----------
     task : Task
         The task.
     V : (N, N) array
-        The value matrix. A stack (…, N, N) of them gives arrays.
+        The value matrix. For a stack (…, N, N) of matrices, the results are arrays.
 
     Returns
     -------
@@ -89,8 +90,8 @@ def signal_V(task: "Task", V: Array) -> tuple[Any, Any, Any]:
 
 
 def signal_A(task: "Task", K_AQ: Any) -> Any:
-    """α_A = K_AQ/K_Q. If Q is uniform (T = 1, say), every α gives the same point of the line, and α
-    is taken to be 1: A is measured by Q.
+    """Return α_A = K_AQ/K_Q. If Q is uniform (for example, because T = 1), every α gives the same
+    point of the line, and α_A is taken to be 1, so A is compared with Q.
     """
     return K_AQ / task.K_Q if task.K_Q > 1e-12 else 1.0
 
@@ -147,8 +148,8 @@ def population_projection(task: "Task", V: Array, A: Array) -> Projection:
 def projection_by_norms(
     task: "Task", alpha_V: float, delta_V: float, K_A: float, K_AQ: float
 ) -> Projection:
-    """The projection of a point of which only four numbers are known: K = α²·K_P + ‖Δ‖_μ² for V,
-    and likewise for A.
+    """Return the projection of a point of which only four numbers are known, using K_V = α_V²·K_P +
+    ‖Δ_V‖_μ² and the corresponding equation for A.
     """
     alpha_A = signal_A(task, K_AQ)
     K_V = alpha_V**2 * task.K_P + delta_V**2
@@ -167,8 +168,8 @@ def projection_by_norms(
 
 
 def distance_from_line_A(task: "Task", theta: Any, K_A: Any, cross: Any) -> Any:
-    """‖A − θQ − (1 − θ)11ᵀ/T‖_μ, from K_A and ``cross`` = ⟨A − 11ᵀ/T, Q − 11ᵀ/T⟩_μ; θ = α_A gives
-    ‖Δ_A‖_μ, θ = 1 ‖A − Q‖_μ.
+    """Return ‖A − θQ − (1 − θ)11ᵀ/T‖_μ, given K_A and ``cross`` = ⟨A − 11ᵀ/T, Q − 11ᵀ/T⟩_μ; θ = α_A
+    gives ‖Δ_A‖_μ, and θ = 1 gives ‖A − Q‖_μ.
     """
     return root(K_A - 2 * theta * cross + theta**2 * task.K_Q)
 
@@ -181,7 +182,7 @@ def line_V(task: "Task", alpha: float) -> Array:
     task : Task
         The true task.
     alpha : float
-        The signal: 0 at the start of the line, 1 at the true task.
+        The signal, which is 0 at the start of the line and 1 at the true task.
 
     Returns
     -------
@@ -208,7 +209,7 @@ def line_A(task: "Task", alpha: float) -> Array:
     task : Task
         The true task.
     alpha : float
-        The signal: 0 at the start of the line, 1 at the true task.
+        The signal, which is 0 at the start of the line and 1 at the true task.
 
     Returns
     -------
@@ -228,7 +229,7 @@ def line_A(task: "Task", alpha: float) -> Array:
 def trivial_V(mu: Array) -> Array:
     """Return V₀ = μ1ᵀ, the start of the line of V.
 
-    There, every token is followed by the stationary distribution.
+    With V₀, the distribution of the next token is μ, whichever token is attended to.
 
     Parameters
     ----------

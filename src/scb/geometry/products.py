@@ -1,5 +1,5 @@
-"""The μ inner product, on which every distance is built, and the projectors onto the matrices with
-Hμ = 0.
+"""The μ inner product, on which every distance is built, and the projectors onto the matrices H
+with Hμ = 0.
 """
 
 import math
@@ -17,12 +17,13 @@ Projector = Literal["euclidean", "mu"]
 def mu_inner(X: Array, Y: Array, mu: Array) -> Any:
     """Compute the inner product ⟨X, Y⟩_μ = Tr(X diag(μ) Yᵀ).
 
-    All distances of the paper are built on it.
+    All distances in the paper are based on this inner product.
 
     Parameters
     ----------
     X, Y : (d, N) array
-        Two matrices with one column per token. Stacks (…, d, N) of them give an array.
+        Two matrices with one column per token. For stacks (…, d, N) of matrices, the result is an
+        array.
     mu : (N,) array
         The weights of the columns.
 
@@ -50,7 +51,8 @@ def mu_norm(X: Array, mu: Array) -> Any:
     Parameters
     ----------
     X : (d, N) array
-        A matrix with one column per token. A stack (…, d, N) of them gives an array.
+        A matrix with one column per token. For a stack (…, d, N) of matrices, the result is an
+        array.
     mu : (N,) array
         The weights of the columns.
 
@@ -69,22 +71,22 @@ def mu_norm(X: Array, mu: Array) -> Any:
 
 
 def row_dot(X: Array, y: Array) -> Any:
-    """x·y for each row of X (…, N), rounded as for a single row."""
+    """Return x·y for each row x of X (…, N), rounded as for a single row."""
     return np.matmul(X[..., None, :], y[..., :, None])[..., 0, 0]
 
 
 def root(x: Any) -> Any:
-    """√x of a number or an array, with values that rounding leaves below 0 taken as 0."""
+    """Return √x of a number or an array; values that rounding leaves below 0 count as 0."""
     return np.sqrt(np.maximum(x, 0.0)) if np.ndim(x) else math.sqrt(max(x, 0.0))
 
 
 def centred_square(V: Array, mu: Array) -> float:
-    """Compute K_V = ‖V − μ1ᵀ‖_μ², which equals ‖V‖_μ² − ‖μ‖² if Vμ = μ. For V = P it is K_P.
+    """Compute K_V = ‖V − μ1ᵀ‖_μ², which equals ‖V‖_μ² − ‖μ‖² if Vμ = μ. For V = P, it is K_P.
 
     Parameters
     ----------
     V : (N, N) array, or (H, N, N) with several heads
-        A matrix with one column per token. With several heads, K_V is summed over them.
+        A matrix with one column per token. With several heads, K_V is summed over the heads.
     mu : (N,) array
         The stationary distribution.
 
@@ -113,7 +115,7 @@ def projector_row(mu: Array, projector: Projector) -> Array:
     mu : (N,) array
         The stationary distribution.
     projector : {"euclidean", "mu"}
-        The paper's projector, "euclidean", has w = μ/‖μ‖², so that H ↦ H(I − μμᵀ/‖μ‖²). The
+        The paper's projector, "euclidean", has w = μ/‖μ‖² and maps H to H(I − μμᵀ/‖μ‖²). The
         μ-projector, "mu", has w = 1 and is orthogonal in ⟨·, ·⟩_μ.
 
     Returns
@@ -134,7 +136,7 @@ def projector_row(mu: Array, projector: Projector) -> Array:
 
 
 def keep_mu(H: Array, mu: Array, projector: Projector = "euclidean") -> Array:
-    """Return H − (Hμ)wᵀ, the part of H that a step on V may take without violating Vμ = μ.
+    """Return H − (Hμ)wᵀ, the part of H along which a step on V keeps Vμ = μ.
 
     Parameters
     ----------

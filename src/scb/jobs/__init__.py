@@ -1,5 +1,5 @@
-"""Jobs with seeds, the workers that run them, and the files that keep their results. ``scb
-reproduce`` and ``scb sweep`` are built on them.
+"""This package holds jobs with seeds, the workers that run them, and the files that keep their
+results. ``scb reproduce`` and ``scb sweep`` are built on this package.
 """
 
 from scb.lazy import lazily

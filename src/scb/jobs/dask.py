@@ -1,7 +1,7 @@
-"""Jobs on the workers of a Dask scheduler.
+"""This module runs jobs on the workers of a Dask scheduler.
 
-Only jobs and their results cross the network; workers share no file system with the driver. If a
-worker dies, Dask runs its batches again on another one.
+Only jobs and their results cross the network; the workers and the driver share no file system. If a
+worker dies, Dask runs its batches again on another worker.
 """
 
 import logging
@@ -33,18 +33,18 @@ GONE = (
 
 
 def modules_of(batch: Sequence[Job]) -> set[str]:
-    """The modules that define the jobs of a batch."""
+    """Return the modules that define the jobs of a batch."""
     return {type(job).__module__ for job in batch}
 
 
 def compute(batch: Sequence[Job], code: str) -> BatchResult:
-    """On a worker: run the batch on one thread, if the worker has the driver's code."""
+    """On a worker, run the batch on one thread, if the worker has the driver's code."""
     require_code(code, *modules_of(batch))
     return run_batch(batch, threads=1)
 
 
 class DaskPool:
-    """Batches side by side on the workers of a Dask scheduler."""
+    """A pool that runs batches side by side on the workers of a Dask scheduler."""
 
     def __init__(self, client: Any, note: Note) -> None:
         self.client = client
@@ -57,8 +57,8 @@ class DaskPool:
 
     @property
     def slots(self) -> int:
-        """Two batches per worker, so that none is idle. Two if there are no workers yet, so that an
-        adaptive scheduler asks for some.
+        """The number of batches to send: two per worker, so that no worker is idle, or two if there
+        are no workers yet, so that an adaptive scheduler requests some.
         """
         return 2 * max(1, len(self._workers))
 
@@ -120,7 +120,7 @@ class DaskPool:
 
 @contextmanager
 def connected(address: str, note: Note) -> Iterator[DaskPool]:
-    """The pool of the scheduler at an address."""
+    """Connect to the scheduler at an address, and yield its pool."""
     distributed = _distributed()
     _check(address)
     with distributed.utils.silence_logging_cmgr(SILENT):
@@ -141,7 +141,7 @@ def connected(address: str, note: Note) -> Iterator[DaskPool]:
 
 
 def encrypted(address: str) -> bool:
-    """Whether what goes to this address is encrypted, and both ends show certificates."""
+    """Return whether traffic to this address is encrypted and both ends show certificates."""
     return address.startswith(("tls://", "wss://"))
 
 

@@ -1,8 +1,8 @@
-"""How long the rest of a piece of work will take, if the costs of its parts are known but the
-machine's pace is known only from what it has done so far.
+"""A forecast of how long the rest of a piece of work will take, if the costs of its parts are known
+but the pace of the machine is known only from the work done so far.
 
-Costs are seconds on an otherwise idle machine. The pace is how many seconds a second of cost takes
-here and now; every finished part is a measurement of it.
+A cost is a number of seconds on an otherwise idle machine. The pace is the number of seconds that
+one second of cost currently takes; every finished part provides a measurement of the pace.
 """
 
 import os
@@ -14,7 +14,7 @@ _TRUST = 1.0
 
 
 def crowding(workers: int) -> float:
-    """Return the pace to expect of a machine that others use as well.
+    """Return the pace to expect on a machine that others also use.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def crowding(workers: int) -> float:
     Returns
     -------
     float
-        How many processes there will be for each core, at least 1.
+        The number of processes per core, or 1 if there are fewer processes than cores.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def crowding(workers: int) -> float:
 
 
 class Forecast:
-    """The time left in phases that follow one another.
+    """A forecast of the time left in phases that follow one another.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Forecast:
 
     @property
     def detail(self) -> str:
-        """What was said last about the current phase."""
+        """The latest detail that was noted about the current phase."""
         return self._detail
 
     def expect(self, phase: str, cost: float) -> None:
@@ -89,7 +89,7 @@ class Forecast:
         phase : str
             The name of the phase.
         cost : float
-            The seconds that it takes on an otherwise idle machine.
+            The seconds that the phase takes on an otherwise idle machine.
         """
         self._costs[phase] = cost
 
@@ -101,9 +101,9 @@ class Forecast:
         phase : str
             The name of the phase.
         share : float
-            How much of it is done, from 0 to 1.
+            The share of the phase that is done, from 0 to 1.
         detail : str, optional
-            A few words to show beside the name of the phase.
+            A few words to show next to the name of the phase.
         """
         now = self._clock()
         self._detail = detail
@@ -127,7 +127,7 @@ class Forecast:
 
     @property
     def left(self) -> float:
-        """Seconds until everything is done."""
+        """The number of seconds until everything is done."""
         pace = self._measured(self._last)
         rest = {name: cost * (1 - self._shares[name]) for name, cost in self._costs.items()}
         current = rest.pop(self._phase) * pace
@@ -136,7 +136,7 @@ class Forecast:
 
     @property
     def share(self) -> float:
-        """How much of the whole is done, by cost and by the time spent on the current piece."""
+        """The share of the work that is done, by cost and by the time spent on the current part."""
         done = sum(cost * self._shares[name] for name, cost in self._costs.items())
         waited = (self._clock() - self._last) / self._measured(self._last)
         current = self._costs[self._phase] * (1 - self._shares[self._phase])

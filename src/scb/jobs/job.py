@@ -1,4 +1,4 @@
-"""Jobs: units of work of a sweep or experiment. The seed and key of a job are hashes of its
+"""Jobs are the units of work of a sweep or experiment. The seed and key of a job are hashes of its
 parameters.
 """
 
@@ -28,11 +28,11 @@ class Job(ABC):
     Attributes
     ----------
     label : dict of str
-        The kind of the job, which enters its seeds. It must never change, whatever happens to the
-        names of classes and files, because all samples would change with it.
+        The kind of the job, which enters its seeds. The label must never change, even if classes
+        and files are renamed, because all samples would change with it.
     usual : dict
-        Values at which a field is left out of the identity, so a job can be given such a field
-        without changing its seeds.
+        The values at which fields are left out of the identity, so a field can be added to a class
+        of jobs without changing the seeds of existing jobs.
     seconds : float, default 1
         The approximate time on one core, if it does not depend on the parameters.
 
@@ -88,7 +88,7 @@ class Job(ABC):
     def seed(self) -> int:
         """The seed of the job's randomness: a hash of its identity without the device.
 
-        Jobs that share samples override it.
+        Jobs that share samples override this property.
         """
         return seed_of(**{name: value for name, value in self.identity.items() if name != "device"})
 
@@ -101,13 +101,14 @@ class Job(ABC):
     def cost(self) -> float:
         """A rough estimate of the seconds on one core.
 
-        Jobs are ordered and batched by it, and the time left is estimated from it.
+        Jobs are ordered and batched by their costs, and the time left is estimated from these
+        costs.
         """
         return self.seconds
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The columns before those of ``run``: parameters that are not None, and the seed."""
+        """The columns before those of ``run``: the parameters that are not None, and the seed."""
         return {name: value for name, value in self.parameters.items() if value is not None} | {
             "seed": self.seed
         }
@@ -137,7 +138,7 @@ def seed_of(**identity: Any) -> int:
     Parameters
     ----------
     **identity : Any
-        Values of JSON by name; their order does not matter.
+        JSON values by name; their order does not matter.
 
     Returns
     -------

@@ -1,6 +1,7 @@
-"""Jobs in this process, and the one loop that hands them out in batches and keeps what comes back.
+"""This module runs jobs in this process, and holds the one loop that hands out jobs in batches and
+keeps their results.
 
-A batch holds about a second's worth of jobs, and less towards the end.
+A batch holds about a second's worth of jobs, or less towards the end of the work.
 """
 
 import traceback
@@ -33,7 +34,9 @@ _kernels = Lock()
 
 
 class BatchResult(NamedTuple):
-    """What came back for a batch: for each job, by its key, what it returned, or how it failed."""
+    """The result of a batch, which says for each job, by its key, what the job returned or how it
+    failed.
+    """
 
     results: dict[str, Result]
     failures: dict[str, Failure]
@@ -43,10 +46,11 @@ class BatchResult(NamedTuple):
 
 
 def run_batch(batch: Sequence[Job], threads: int | None = None) -> BatchResult:
-    """Run the jobs of a batch in this process; one that raises is a failure, and the others go on.
+    """Run the jobs of a batch in this process; a job that raises has failed, and the others
+    continue.
 
-    BLAS has one thread, here as everywhere, because its sums depend on the number of threads. Our
-    kernels give the same bits on any number of threads, which ``threads`` limits.
+    BLAS always uses one thread, because its sums depend on the number of threads. Our kernels give
+    the same bits on any number of threads; ``threads`` limits this number.
     """
     # Imported here, because the driver of a sweep does not need it
     import numba
@@ -72,12 +76,12 @@ def run_batch(batch: Sequence[Job], threads: int | None = None) -> BatchResult:
 
 
 class InProcess:
-    """Batches one after the other in this process."""
+    """A pool that runs batches one after the other in this process."""
 
     slots = 1
 
     def submit(self, batch: Sequence[Job]) -> None:
-        """Keep the batch until it is asked for."""
+        """Keep the batch until it is collected."""
         self._batch = batch
 
     def collect(self) -> list[tuple[Sequence[Job], BatchResult]]:
@@ -86,7 +90,7 @@ class InProcess:
 
 
 class Pace:
-    """Seconds for a unit of cost: the median of the latest batches.
+    """The number of seconds per unit of cost, which is the median over the latest batches.
 
     The first batch of a process is slower, because it loads the kernels.
     """
@@ -95,11 +99,11 @@ class Pace:
         self._latest: deque[float] = deque(maxlen=20)
 
     def note(self, cost: float, seconds: float) -> None:
-        """Learn from a batch."""
+        """Update the pace from a finished batch."""
         self._latest.append(max(seconds / cost, 1e-9))
 
     def take(self, jobs: deque[Job], left: float, slots: int) -> list[Job]:
-        """The next batch, of at least one job; ``left`` is the cost of all jobs."""
+        """Return the next batch, which has at least one job; ``left`` is the cost of all jobs."""
         pace = median(self._latest or [BATCH_SECONDS])
         # Small batches at the end, so that all end together
         budget = min(BATCH_SECONDS / pace, left / (2 * slots))
@@ -162,11 +166,11 @@ def run_jobs(
     store: Store,
     progress: Progress = lambda done, share: None,
 ) -> None:
-    """Run the jobs, and keep every result as it comes; however this ends, the results that have
-    come back are on disk.
+    """Run the jobs, and keep every result as it arrives; however the run ends, the results that
+    have arrived are on disk.
 
-    If a process dies, the jobs of its batch are tried again when all others are done, one at a
-    time, to find the one to blame.
+    If a process dies, the jobs of its batch are tried again one at a time after all other jobs are
+    done, to find the job at fault.
     """
     queue = _Queue(jobs)
     done = 0

@@ -1,5 +1,5 @@
-"""Jobs in processes of this machine, each behind a pipe that nobody else can reach. They end with
-this process.
+"""This module runs jobs in processes of this machine, each behind a pipe that no other process can
+reach. These processes end together with this process.
 
 If a process dies, only its current batch is lost, and another process takes its place.
 """
@@ -49,7 +49,9 @@ class Worker:
             self.process.start()
 
     def take(self, call: Call) -> None:
-        """Send a call. If the process is dead, that is noticed when its reply is awaited."""
+        """Send a call to the process. If the process is dead, this is noticed when its reply is
+        awaited.
+        """
         self.call = call
         with suppress(OSError):
             self.link.send(call)
@@ -66,7 +68,7 @@ class Worker:
 
 
 class Processes:
-    """Batches side by side in processes of this machine, which share its cores."""
+    """A pool that runs batches side by side in processes of this machine, which share its cores."""
 
     def __init__(self, workers: int, note: Note) -> None:
         self.workers = workers
@@ -92,8 +94,8 @@ class Processes:
         ]
 
     def each(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        """Call a function once with each tuple of arguments; yield what the calls return, in the
-        order in which they end.
+        """Call a function once with each tuple of arguments; yield the results in the order in
+        which the calls end.
         """
         self._waiting.extend(Call(function, arguments) for arguments in calls)
         left = len(calls)
@@ -182,7 +184,9 @@ def _not_started(reason: str) -> ChildProcessError:
 
 @contextmanager
 def processes(workers: int, note: Note = print) -> Iterator[Processes]:
-    """A pool of processes, which end with the context; ``note`` is told what a user should know."""
+    """Provide a pool of processes, which end with the context; ``note`` receives messages for the
+    user.
+    """
     pool = Processes(workers, note)
     try:
         yield pool

@@ -1,5 +1,5 @@
-"""Tables of the full run as text, shipped with the docs: a line of facts, a line of names, and a
-line per row.
+"""Tables of the full run, which are shipped with the docs as text: each file has a line of facts, a
+line of names, and one line per row.
 """
 
 import csv
@@ -22,7 +22,7 @@ TYPES = {"i": "int64", "f": "float64", "b": "bool", "U": "str", "O": "str"}
 def write_shipped(directory: Path, name: str, table: Table, facts: dict[str, Any]) -> Path:
     """Write a table and facts about it as text, DIRECTORY/NAME.csv.
 
-    Numbers are read back as they were, to the last bit.
+    Numbers are read back exactly, to the last bit.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def write_shipped(directory: Path, name: str, table: Table, facts: dict[str, Any
     table : dict of (rows,) arrays
         The columns by name.
     facts : dict
-        What is known about the table; any values of JSON.
+        Facts about the table, which may be any JSON values.
 
     Returns
     -------
@@ -147,7 +147,7 @@ def copy_shipped(source: Path, target: Path, names: Iterable[str]) -> None:
     Parameters
     ----------
     source, target : Path
-        The folders; the second one is created if it does not exist.
+        The two folders; the target is created if it does not exist.
     names : iterable of str
         The names of the tables.
 

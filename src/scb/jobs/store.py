@@ -1,8 +1,8 @@
-"""Where the tables of jobs are kept and found again: one file for each job.
+"""The store of the tables of jobs, with one file for each job.
 
-Only the process that hands out jobs writes here, and only whole files, which appear under their
-names at once. Whichever process is killed, everything on disk can be read, and at most what was
-running is missing.
+Only the process that hands out jobs writes to the store. It writes only whole files, each of which
+appears under its name in one step. Whichever process is killed, everything on disk can be read, and
+at most the results of running jobs are missing.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,34 +20,34 @@ FAILURE = "failure.txt"
 
 
 class Result(NamedTuple):
-    """What a job returned, and the seconds that it took."""
+    """The rows that a job returned, and the seconds that the job took."""
 
     rows: Rows
     seconds: float
 
 
 class Failure(NamedTuple):
-    """What a job raised: the line for people, and the traceback."""
+    """The error that a job raised, as a line for people and as a traceback."""
 
     error: str
     traceback: str
 
 
 class JobFailed(ChildProcessError):
-    """A job of an experiment failed; the message says which, why, and where the traceback is."""
+    """A job of an experiment failed; the message gives the job, the reason and the traceback."""
 
 
 class Store(Protocol):
-    """What keeps the results of jobs as they come back."""
+    """The interface of a store, which keeps the results of jobs as they arrive."""
 
     def add(self, job: Job, result: Result) -> None:
-        """Keep what a job returned."""
+        """Keep the result of a job."""
 
     def fail(self, job: Job, failure: Failure) -> None:
         """Note that a job failed, or end the run with an error."""
 
     def flush(self) -> None:
-        """Write what is not on disk yet."""
+        """Write all results that are not on disk yet."""
 
 
 class Cache:
@@ -60,7 +60,7 @@ class Cache:
     directory : Path
         The folder.
     check : callable
-        Called before each file is written.
+        A function that is called before each file is written.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Cache:
         self.damaged: list[Path] = []
 
     def path(self, job: Job) -> Path:
-        """Return where the job's table is, or will be.
+        """Return the path of the job's table, whether or not the table exists yet.
 
         Parameters
         ----------
@@ -106,12 +106,12 @@ class Cache:
         return self.directory / kind / f"{job.key}-{code[:16]}{ENDING}"
 
     def missing(self, jobs: Iterable[Job]) -> list[Job]:
-        """Return the jobs that have no table yet, or a damaged one; equal jobs count as one.
+        """Return the jobs whose table is missing or damaged; equal jobs count as one.
 
         Parameters
         ----------
         jobs : iterable of Job
-            The jobs. Nobody else may be writing their tables.
+            The jobs. No other process may be writing their tables.
 
         Returns
         -------
@@ -136,28 +136,28 @@ class Cache:
         return True
 
     def add(self, job: Job, result: Result) -> None:
-        """Write the job's table at once.
+        """Write the job's table immediately.
 
         Parameters
         ----------
         job : Job
             The job.
         result : Result
-            Its rows, and the seconds that it took.
+            The rows of the job, and the seconds that the job took.
         """
         facts = {"job": job.identity, "versions": versions(), "seconds": result.seconds}
         self._check()
         write_table(self.path(job), job.table(result.rows), facts)
 
     def fail(self, job: Job, failure: Failure) -> None:
-        """Write the traceback to a file, and raise: an experiment needs all of its jobs.
+        """Write the traceback to a file and raise an error, since an experiment needs all its jobs.
 
         Parameters
         ----------
         job : Job
             The job that failed.
         failure : Failure
-            What it raised.
+            The error that the job raised.
 
         Examples
         --------
@@ -179,7 +179,7 @@ class Cache:
         )
 
     def flush(self) -> None:
-        """Do nothing: every table is on disk already."""
+        """Do nothing, because every table is already on disk."""
 
     def load(self, jobs: Sequence[Job]) -> tuple[Table, float]:
         """Return the joined tables of jobs that are all done, and the seconds that the jobs took.

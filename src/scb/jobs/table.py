@@ -1,4 +1,4 @@
-"""Tidy tables, which jobs return and which figures and claims read; and their statistics."""
+"""Tidy tables and their statistics; jobs return such tables, and figures and claims read them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -86,14 +86,14 @@ def where(table: Table, chosen: NDArray[Any]) -> Table:
 
 
 def at(table: Table, step: int | None = None) -> Table:
-    """Choose one row of each replicate: the last one up to a step.
+    """Choose one row of each replicate: its last row up to a step.
 
     Parameters
     ----------
     table : dict of (rows,) arrays
-        The columns by name, with replicate and step among them.
+        The columns by name, including ``replicate`` and ``step``.
     step : int, optional
-        The step. By default the last row of all is chosen.
+        The step. By default, the last of all rows of the replicate is chosen.
 
     Returns
     -------
@@ -126,14 +126,14 @@ def by_value(
     table : dict of (rows,) arrays
         The columns by name.
     x, y : str
-        Names of the column that is varied and of the one that is summarised.
+        The names of the column that is varied and of the column that is summarised.
     statistic : callable, default np.median
         A function from an array with one axis to a number.
 
     Returns
     -------
     tuple of (values,) arrays
-        The values of x, ascending, and the statistic of y at each.
+        The values of x in ascending order, and the statistic of y at each value.
 
     Examples
     --------
@@ -155,12 +155,12 @@ def quartiles(table: Table, x: str, y: str) -> tuple[NDArray[Any], ...]:
     table : dict of (rows,) arrays
         The columns by name.
     x, y : str
-        Names of the column that is varied and of the one that is summarised.
+        The names of the column that is varied and of the column that is summarised.
 
     Returns
     -------
     tuple of (values,) arrays
-        The values of x, ascending, and the three quartiles of y at each.
+        The values of x in ascending order, and the three quartiles of y at each value.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def quartiles(table: Table, x: str, y: str) -> tuple[NDArray[Any], ...]:
 
 
 def values(table: Table, name: str) -> list[Any]:
-    """List the different values of a column, in the order in which they first appear.
+    """List the distinct values of a column in the order in which they first appear.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def replicates(table: Table) -> int:
     Parameters
     ----------
     table : dict of (rows,) arrays
-        The columns by name, with replicate among them.
+        The columns by name, including ``replicate``.
 
     Returns
     -------
@@ -229,14 +229,14 @@ def wilson(
     Parameters
     ----------
     successes, trials : number or (n,) array
-        How often something happened, and how often it was tried.
+        The number of successes, and the number of trials.
     z : float, default 1.96
-        The half width in standard errors; 1.96 gives 95 %.
+        The half width in standard errors; 1.96 gives a 95 % interval.
 
     Returns
     -------
     tuple of (n,) arrays
-        The lower and the upper ends; 0 and 1 where nothing was tried.
+        The lower and the upper ends of the intervals; 0 and 1 where there were no trials.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tables on disk: Parquet, or JSON where pyarrow is not installed."""
+"""Tables on disk, as Parquet or, where pyarrow is not installed, as JSON."""
 
 import io
 import json
@@ -34,12 +34,12 @@ def write_table(path: Path, table: Table, facts: dict[str, Any]) -> None:
     Parameters
     ----------
     path : Path
-        The file, whose ending decides between Parquet and JSON. If it has none, it gets that of
-        Parquet, or that of JSON where pyarrow is not installed.
+        The file, whose ending decides between Parquet and JSON. A name without an ending gets the
+        ending of Parquet or, where pyarrow is not installed, that of JSON.
     table : dict of (rows,) arrays
         The columns by name.
     facts : dict
-        What is known about the table; any values of JSON.
+        Facts about the table, which may be any JSON values.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def _arrow(column: NDArray[Any]) -> Any:
 
 
 def read_table(path: Path, columns: list[str] | None = None) -> tuple[Table, dict[str, Any]]:
-    """A table that ``write_table`` wrote, or some of its columns, and its facts."""
+    """Read a table that ``write_table`` wrote, or some of its columns, and its facts."""
     plain = path.suffix == ".json"
     content: Any = read_json(path) if plain else read_sealed(path)
     try:

@@ -1,5 +1,5 @@
-"""The other end of ``Processes``: a process that runs calls. Nothing heavy is imported at the
-top, so that a failed start can still be reported.
+"""The other end of ``Processes`` is a process that runs calls. Nothing heavy is imported at the top
+of this module, so a failed start can still be reported.
 """
 
 import os
@@ -12,7 +12,9 @@ from threading import Thread
 
 
 def work(link: Connection) -> None:
-    """Send None when ready, or the reason why not; then run calls until the other end closes."""
+    """Send None if the process is ready, or else the reason; then run calls until the other end
+    closes.
+    """
     calls: SimpleQueue[bytes] = SimpleQueue()
     try:
         _start(link, calls)

@@ -1,4 +1,4 @@
-"""The one way to run jobs: in this process, in processes of this machine, or on a Dask cluster."""
+"""Workers, which run jobs in this process, in processes of this machine, or on a Dask cluster."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -11,14 +11,14 @@ from scb.jobs.store import Store
 
 
 class Workers:
-    """Workers that are ready; ``workers`` makes them.
+    """Workers that are ready to run jobs; ``workers`` opens them.
 
     Parameters
     ----------
     local : Processes
         The processes of this machine, which are started when they are needed.
     pool : InProcess, Processes or DaskPool
-        What runs the jobs.
+        The pool that runs the jobs.
 
     Examples
     --------
@@ -35,18 +35,19 @@ class Workers:
     def run(
         self, jobs: Sequence[Job], store: Store, progress: Progress = lambda done, share: None
     ) -> None:
-        """Run jobs and keep every result as it comes.
+        """Run jobs and keep every result as it arrives.
 
-        However this ends, the results that have come back are on disk.
+        However the run ends, the results that have arrived are on disk.
 
         Parameters
         ----------
         jobs : list of Job
             The jobs.
         store : Cache
-            What keeps the results.
+            The store that keeps the results.
         progress : callable
-            Called with the number of jobs that are done, and their share of the work.
+            A function that is called with the number of jobs that are done and their share of the
+            work.
 
         Examples
         --------
@@ -69,14 +70,14 @@ class Workers:
         Parameters
         ----------
         function : callable
-            A function of a module, which the processes import.
+            A function at the top level of a module, which the processes import.
         calls : list of tuple
             The arguments of each call.
 
         Returns
         -------
         iterator
-            What the calls return, in the order in which they end.
+            The results of the calls, in the order in which the calls end.
 
         Examples
         --------
@@ -92,7 +93,7 @@ class Workers:
 def workers(
     count: int, scheduler: str | None = None, note: Note = print, in_process: bool = False
 ) -> Iterator[Workers]:
-    """Open workers for jobs; they end with the context.
+    """Open workers for jobs; the workers end with the context.
 
     Parameters
     ----------
@@ -101,7 +102,7 @@ def workers(
     scheduler : str, optional
         The address of a Dask scheduler, on whose workers jobs run instead.
     note : callable, default print
-        Called with a line for the user, for instance when a process dies.
+        A function that is called with a line for the user, for instance when a process dies.
     in_process : bool, default False
         Whether jobs run in this process instead.
 

@@ -1,5 +1,5 @@
-"""``python -m scb.kernels``: compile every kernel, so that the first run need not; Numba keeps them
-on disk.
+"""``python -m scb.kernels`` compiles every kernel, so that the first run need not do so; Numba
+keeps the kernels on disk.
 """
 
 import sys

@@ -1,12 +1,12 @@
-"""How kernels are compiled: with which options, kept on disk where that is possible, and with a
-word to the user.
+"""The compilation of kernels: its options, the cache on disk where one is possible, and a message
+to the user.
 
-**The same bits in every process.** Numba compiles each function by itself, and once more inside
-every function that calls it. Both versions have the same name, and a process uses whichever it has
-loaded first: the process that compiles has the function's own version, and one that loads the
-caller from the cache has the caller's. Two versions give the same bits unless the compiler may
-reorder sums. So functions that reorder sums, and all that contain such functions, are always
-inlined: a kernel that Python calls holds the one version that it uses.
+**The same bits in every process.** Numba compiles each function separately, and once more inside
+every function that calls it. Both versions have the same name, and a process uses the version that
+it has loaded first. The process that compiles has the function's own version, whereas a process
+that loads the caller from the cache has the caller's version. The two versions give the same bits
+unless the compiler may reorder sums. Functions that reorder sums, and all functions that contain
+them, are therefore always inlined: a kernel that Python calls holds the only version that it uses.
 """
 
 import sys
@@ -30,7 +30,8 @@ def compiled(
     """Compile a function when it is first called with arguments of given types, and keep the result
     on disk.
 
-    It runs without Python's global lock. Division by zero gives an infinity or NaN, as in NumPy.
+    The compiled function runs without Python's global lock. Division by zero gives an infinity or
+    NaN, as in NumPy.
 
     Parameters
     ----------
@@ -66,7 +67,9 @@ def compiled(
 
 @contextmanager
 def plain_interrupts() -> Iterator[None]:
-    """Raise Ctrl-C as what it is: while Numba reads named tuples, it makes a SystemError of it."""
+    """Raise Ctrl-C as a KeyboardInterrupt; while Numba reads named tuples, it turns Ctrl-C into a
+    SystemError.
+    """
     try:
         yield
     except SystemError as error:
@@ -158,10 +161,12 @@ event.register("numba:compile", _notice)
 
 
 def functions_compiled() -> int:
-    """How many functions this process has compiled; those that it has loaded do not count."""
+    """Return how many functions this process has compiled; functions that it has loaded do not
+    count.
+    """
     return _notice.functions
 
 
 def compile_silently() -> None:
-    """Say nothing of compiling in this process, whose parent tells the user."""
+    """Print nothing about compiling in this process, because its parent tells the user."""
     _notice.silent = True

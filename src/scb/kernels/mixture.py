@@ -1,4 +1,4 @@
-"""What the fit of a mixture sums up on a few positions: its likelihood and derivatives.
+"""The sums that the fit of a mixture needs on a few positions: its likelihood and derivatives.
 
 The likelihood is that of Σ_j q_j P[o, x_j]. A row is a sample, or ``weight`` equal ones: the tokens
 (s,) at the positions that its last token k may attend to, with weights q[k] (K, s). A slot with
@@ -14,7 +14,9 @@ from scb.kernels.compiler import compiled
 
 @compiled(inline=True)
 def mix_slots(tokens, q, P, i, k, o, given, p):
-    """The probability f of label o in sample i, and what it is under each slot into p (s,)."""
+    """Return the probability f of label o in sample i, and write its probability under each slot
+    into p (s,).
+    """
     f = 0.0
     for j in range(p.size):
         x = tokens[i, j]
@@ -25,7 +27,8 @@ def mix_slots(tokens, q, P, i, k, o, given, p):
 
 @compiled
 def likelihood_gradient(tokens, last, label, weight, g, q, P, gq, gP):
-    """The log-likelihood, and its derivatives Σ P[o, x_j]/f into gq and Σ q_j/f into gP.
+    """Return the log-likelihood, and write its derivatives Σ P[o, x_j]/f into gq and Σ q_j/f into
+    gP.
 
     A sample that (P, q) make impossible gives −∞. Twin: ``likelihood_gradient``.
     """
@@ -52,8 +55,8 @@ def likelihood_gradient(tokens, last, label, weight, g, q, P, gq, gP):
 
 @compiled
 def weight_curvature(tokens, last, label, weight, g, q, P, asked, logliks, gq, qq):
-    """The log-likelihood of each state that is ``asked`` for into logliks (K,), its derivatives in
-    the weights into gq (K, s), and minus the second ones into qq (K, s, s).
+    """Write the log-likelihood of each state in ``asked`` into logliks (K,), its derivatives in the
+    weights into gq (K, s), and minus the second derivatives into qq (K, s, s).
 
     Slots with weight 0 count. Twins: ``likelihood_gradient`` for the samples of one state, and
     ``likelihood_curvature``.
@@ -81,8 +84,8 @@ def weight_curvature(tokens, last, label, weight, g, q, P, asked, logliks, gq, q
 
 @compiled
 def likelihood_information(tokens, last, weight, which, distributions, q, P, PP, Pq, qq):
-    """Fisher information of (P, q) given contexts and last tokens, each counted ``weight`` times,
-    without constraints.
+    """Compute the Fisher information of (P, q) given contexts and last tokens, each counted
+    ``weight`` times, without constraints.
 
     Token C stands for the background, whose distribution is distributions[which_i]. With f_o = Σ_j
     q_j P[o, x_j], summed over samples and over labels o with f_o > 0:
@@ -119,11 +122,11 @@ def likelihood_information(tokens, last, weight, which, distributions, q, P, PP,
 
 @compiled
 def likelihood_curvature(tokens, last, label, weight, g, q, P, PP, Pq, qq, mixed):
-    """Minus the second derivatives of the log-likelihood, in the blocks of
-    ``likelihood_information``; for P and q, Pq − mixed.
+    """Compute minus the second derivatives of the log-likelihood in the blocks of
+    ``likelihood_information``; the block for P and q is Pq − mixed.
 
-    f is bilinear, so they are the products of first derivatives of f over f², less 1/f where P[o,
-    x_j] meets q[k, j], which is ``mixed``. Slots with weight 0 count. Twin:
+    Since f is bilinear, they are the products of first derivatives of f divided by f², less 1/f
+    where P[o, x_j] meets q[k, j], which is ``mixed``. Slots with weight 0 count. Twin:
     ``likelihood_curvature``.
     """
     n, s = tokens.shape
@@ -154,10 +157,10 @@ def likelihood_curvature(tokens, last, label, weight, g, q, P, PP, Pq, qq, mixed
 
 @compiled
 def likelihood_product(tokens, last, label, weight, g, q, P, dq, dP, hq, hP):
-    """Minus the second derivatives of the log-likelihood times a direction (dq, dP), into hq and
-    hP; no matrix is made.
+    """Write minus the second derivatives of the log-likelihood times a direction (dq, dP) into hq
+    and hP, without forming a matrix.
 
-    One pass over the samples, as for the gradient. The background does not move. Twin:
+    This needs one pass over the samples, as for the gradient. The background does not move. Twin:
     ``likelihood_curvature`` times the direction.
     """
     n, s = tokens.shape

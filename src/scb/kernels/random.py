@@ -1,13 +1,14 @@
-"""Random words by counting, tokens with a given distribution from 16 random bits each, and
-sequences of them.
+"""Random words from a counter, tokens with a given distribution from 16 random bits each, and
+sequences of such tokens.
 
 Word i of a stream is a hash of the stream's key and i (splitmix64), so any part of a stream can be
 made anywhere, by any thread. Keys are random 64-bit numbers.
 
-Tokens are exact although most take 16 bits only. The cumulative distribution c_0 < c_1 < … <
-c_{N−2} < 1 is split as 65536·c_j = m_j + f_j. A word w of 16 bits stands for a uniform in [w, w +
-1)/65536: above c_j if w > m_j, below if w < m_j. Only a *tie* w = m_j, one value in 65536 for each
-j, leaves it open; then a fraction of 53 bits from the same stream is compared with f_j.
+The distribution of tokens is exact, although most tokens need only 16 bits. The cumulative
+distribution c_0 < c_1 < … < c_{N−2} < 1 is split as 65536·c_j = m_j + f_j. A word w of 16 bits
+stands for a uniform in [w, w + 1)/65536: above c_j if w > m_j, below if w < m_j. Only a *tie* w =
+m_j, which is one value in 65536 for each j, leaves the comparison open; then a fraction of 53 bits
+from the same stream is compared with f_j.
 """
 
 from typing import NamedTuple
@@ -55,7 +56,7 @@ class TokenScratch(NamedTuple):
 
 @compiled
 def random_word(key, i):
-    """Word i of the stream ``key``. Twin: ``words``."""
+    """Return word i of the stream ``key``. Twin: ``words``."""
     z = key + np.uint64(i) * _GOLDEN
     z = (z ^ (z >> _S1)) * _M1
     z = (z ^ (z >> _S2)) * _M2
@@ -64,8 +65,8 @@ def random_word(key, i):
 
 @compiled
 def fill_words(key, start, mask, words):
-    """Words start, start + 1, … of the stream ``key``, masked, into the uint64 array. Twin:
-    ``words``.
+    """Write the words start, start + 1, … of the stream ``key``, masked, into the uint64 array.
+    Twin: ``words``.
     """
     for i in range(words.size):
         words[i] = random_word(key, start + i) & mask
@@ -73,13 +74,13 @@ def fill_words(key, start, mask, words):
 
 @compiled
 def to_unit(word):
-    """A uniform on [0, 1) with 53 bits."""
+    """Return a uniform number on [0, 1) with 53 bits."""
     return (word >> _S11) * _UNIT
 
 
 @compiled
 def choose(cumulative, u):
-    """The first row whose cumulative probability exceeds u."""
+    """Return the first row whose cumulative probability exceeds u."""
     row = 0
     while u >= cumulative[row]:
         row += 1
@@ -88,7 +89,7 @@ def choose(cumulative, u):
 
 @compiled
 def first_above(ascending, value):
-    """The first index at which an ascending array exceeds ``value``, or its size. Twin:
+    """Return the first index at which an ascending array exceeds ``value``, or its size. Twin:
     ``np.searchsorted``.
     """
     begin = 0
@@ -103,8 +104,8 @@ def first_above(ascending, value):
 
 
 def token_sampler(mu, bits=16):
-    """The distribution μ for ``draw_tokens``; fewer ``bits`` leave more draws open, so that tests
-    can force the exact path.
+    """Return the distribution μ for ``draw_tokens``; with fewer ``bits``, more draws are left open,
+    so tests can force the exact path.
     """
     unit = 1 << (16 - bits)
     scaled = np.cumsum(mu)[:-1] * 65536.0
@@ -126,7 +127,7 @@ def token_sampler(mu, bits=16):
 
 
 def token_scratch():
-    """New memory for ``draw_tokens``."""
+    """Allocate memory for ``draw_tokens``."""
     words = np.empty(CHUNK // 4, np.uint64)
     eights = np.empty(CHUNK // 8, np.uint64)
     return TokenScratch(words, words.view(np.uint16), eights.view(np.uint8), eights)
@@ -269,7 +270,7 @@ def continue_lags(tokens, start, cumulative_q, lags, cumulative_p, first, u):
 
     Slot j of state k looks ``lags[j, k]`` tokens back. If it finds token m there, it takes column
     ``first[j, k] + m`` of cumulative_p; lag 0 is the background, column ``first[j, k]``. The state
-    is the token before, or 0 where cumulative_q has one column. u[i] holds the two uniforms of
+    is the previous token, or 0 where cumulative_q has one column. u[i] holds the two uniforms of
     token start + i.
     """
     states = cumulative_q.shape[1]

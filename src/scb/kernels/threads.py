@@ -1,14 +1,14 @@
-"""One kernel on several threads: the caller's, and a few helpers that sleep until they are needed.
-The caller never blocks on an idle helper.
+"""This module runs one kernel on several threads: the caller's thread, and a few helpers that sleep
+until they are needed. The caller never blocks on an idle helper.
 
 A kernel that can be shared is called as ``kernel(me, team, …)`` on every thread, with ``me`` = 0 on
 the caller's. It works in *turns*, each divided into shares, which are taken first come, first
 served. If a helper gets no time because the machine is busy, other threads take its shares. The
 caller waits only for shares that a helper has begun.
 
-The locks are Python's own, which a kernel can use without Python's global lock. A thread asks for a
-lock again and again for some tens of microseconds, longer than most waits and shorter than a time
-slice of the operating system. Then it sleeps.
+The locks are Python's own, which a kernel can use without Python's global lock. A thread tries
+repeatedly to take a lock for some tens of microseconds, which is longer than most waits and shorter
+than a time slice of the operating system. Then the thread sleeps.
 """
 
 import ctypes
@@ -40,7 +40,9 @@ _release = types.ExternalFunction("PyThread_release_lock", types.void(types.intp
 
 
 class Team(NamedTuple):
-    """What the threads of a kernel share. Locks are addresses; all are held when a turn begins."""
+    """The data that the threads of a kernel share. Locks are addresses, and all are held when a
+    turn begins.
+    """
 
     # Beside the caller; without any, no lock is touched
     helpers: int
@@ -81,7 +83,7 @@ def _wait_for(lock, spins):
 
 @compiled
 def open_turn(team, number, shares):
-    """For the caller: offer the shares of turn ``number``; ``OVER`` sends the helpers home."""
+    """As the caller, offer the shares of turn ``number``; ``OVER`` tells the helpers to stop."""
     if team.helpers == 0:
         return
     team.turn[0] = number
@@ -94,7 +96,7 @@ def open_turn(team, number, shares):
 
 @compiled
 def await_turn(me, team):
-    """For a helper: wait until there may be work, and return whether there is more to come."""
+    """As a helper, wait until there may be work, and return whether more work may follow."""
     _wait_for(team.call[me], team.spins)
     return team.turn[0] != OVER
 
@@ -107,22 +109,24 @@ def take(team, share):
 
 @compiled
 def hand_in(me, team, share):
-    """Say that a share is done, if a helper has done it."""
+    """Report that a share is done, if a helper has done it."""
     if me > 0:
         _release(team.done[share])
 
 
 @compiled
 def await_shares(team, mine):
-    """For the caller: wait for the shares that helpers have taken, those that are not ``mine``."""
+    """As the caller, wait for the shares that helpers have taken, which are those that are not
+    ``mine``.
+    """
     for share in range(mine.size):
         if not mine[share]:
             _wait_for(team.done[share], team.spins)
 
 
 def thread_count() -> int:
-    """How many threads kernels may use: what ``numba.set_num_threads``, NUMBA_NUM_THREADS or else
-    OMP_NUM_THREADS says.
+    """Return the number of threads that kernels may use, as set by ``numba.set_num_threads``,
+    NUMBA_NUM_THREADS or else OMP_NUM_THREADS.
     """
     threads = numba.get_num_threads()
     limit = os.environ.get("OMP_NUM_THREADS", "")
@@ -261,10 +265,11 @@ if hasattr(os, "register_at_fork"):
 
 
 def run_together(kernel: Callable[..., Any], threads: int, *arguments: Any) -> Any:
-    """What ``kernel(0, team, *arguments)`` returns, where up to ``threads`` threads do its shares.
+    """Return the result of ``kernel(0, team, *arguments)``, whose shares up to ``threads`` threads
+    do.
 
-    The helpers serve one caller at a time. Another thread that calls meanwhile does all its work
-    itself.
+    The helpers serve one caller at a time. Another thread that calls a kernel in the meantime does
+    all its work itself.
     """
     helpers = min(threads, MOST_SHARES) - 1
     if helpers < 1 or not _desk.lock.acquire(blocking=False):

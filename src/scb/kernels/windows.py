@@ -1,10 +1,10 @@
-"""What the search for positions sums up over whole windows: tokens, rows, and statistics of pairs
-at every position.
+"""The sums that the search for positions needs over whole windows: tokens, rows, and statistics of
+pairs at every position.
 
 Statistics of (label, token) pairs are taken given the last token, of samples that are windows of
 one flat array of tokens: token t of sample i is ``tokens[starts[i] + t]``. A batch and the windows
-of a long sequence look the same there, and neither is copied. Token N is no token: nothing is
-there, before the start of a sequence or in a gap.
+of a long sequence look the same in this array, and neither is copied. Token N stands for the
+absence of a token, before the start of a sequence or in a gap.
 """
 
 import numpy as np
@@ -17,8 +17,8 @@ _BLOCK = 64
 
 @compiled
 def count_tokens(tokens, counts):
-    """Counts of tokens, added to ``counts``; in four tables, so that no count waits for the last.
-    Twin: ``np.bincount``.
+    """Add counts of tokens to ``counts``, using four tables so that no count waits for the previous
+    one. Twin: ``np.bincount``.
     """
     table = np.zeros((4, counts.size), np.int64)
     whole = tokens.size // 4 * 4
@@ -35,7 +35,7 @@ def count_tokens(tokens, counts):
 
 @compiled
 def gather_tokens(tokens, starts, last, positions, nothing, out):
-    """The tokens at ``positions[k]`` (K, s) of samples with last token k into out (n, s);
+    """Write the tokens at ``positions[k]`` (K, s) of samples with last token k into out (n, s), and
     ``nothing`` where a position is negative.
 
     Twin: ``gathered``.
@@ -49,11 +49,11 @@ def gather_tokens(tokens, starts, last, positions, nothing, out):
 
 @compiled
 def encode_rows(tokens, starts, last, label, positions, N, codes):
-    """One integer for (last token, label, tokens at ``positions[k]``) of each sample, into codes
-    (n,).
+    """Write one integer for (last token, label, tokens at ``positions[k]``) of each sample into
+    codes (n,).
 
-    It is the number with the digits last token, label (base N) and tokens (base N + 1; N where a
-    position is negative). Twin: ``row_codes``.
+    The integer is the number with the digits last token, label (base N) and tokens (base N + 1; N
+    where a position is negative). Twin: ``row_codes``.
     """
     for i in range(starts.size):
         k = last[i]
@@ -107,7 +107,7 @@ def add_pair_scores(tokens, starts, column, row, weight, order, table, scores):
 
 @compiled
 def pair_chi_squares(tokens, starts, label, order, bounds, mu, chi):
-    """χ² of label against token at every (k, t) into chi (N, T): Σ_{o,m} (C − n_k(o) μ_m)² /
+    """Write χ² of label against token at every (k, t) into chi (N, T): Σ_{o,m} (C − n_k(o) μ_m)² /
     (n_k(o) μ_m).
 
     C is the table of pairs (o, x_t) over the n_k samples ``order[bounds[k]:bounds[k + 1]]`` whose
@@ -158,12 +158,12 @@ def pair_chi_squares(tokens, starts, label, order, bounds, mu, chi):
 
 @compiled
 def add_source_tables(tokens, starts, label, row, inverse, weight, scores, information):
-    """Of samples whose label has distribution f: 1/f of the label that came, and 1/f of every
-    label, by position and token there.
+    """For samples whose label has distribution f, add up 1/f of the observed label and 1/f of every
+    label, by position and the token there.
 
-    Over all samples, w_i/f[o_i] is added to scores[t, x_it, o_i] and w_i/f[o] to
-    information[t, x_it, o] for every o, both (T, N, N); ``inverse[row_i]`` holds 1/f, and w is the
-    weight of a sample. These are score and Fisher information of a matrix that position t may get.
+    Over all samples, w_i/f[o_i] is added to scores[t, x_it, o_i] and w_i/f[o] to information[t,
+    x_it, o] for every o, both (T, N, N); ``inverse[row_i]`` holds 1/f, and w is the weight of a
+    sample. These are the score and the Fisher information of a matrix that position t may get.
     Twin: ``source_tables``.
     """
     T = scores.shape[0]
@@ -183,11 +183,12 @@ def add_source_tables(tokens, starts, label, row, inverse, weight, scores, infor
 
 @compiled
 def add_label_tables(tokens, starts, label, row, distributions, weight, came, expected):
-    """How often each label came, and how often it was to be expected, by position and token there.
+    """Count how often each label was observed and how often it was expected, by position and the
+    token there.
 
     Over all samples, the weight w_i is added to came[t, x_it, o_i], and w_i times the distribution
-    f of the label to expected[t, x_it], both (T, N, N); ``distributions[row_i]`` holds f. Where a
-    position tells something that f does not know, the two differ. Twin: ``label_tables``.
+    f of the label to expected[t, x_it], both (T, N, N); ``distributions[row_i]`` holds f. The two
+    differ where a position carries information that f does not include. Twin: ``label_tables``.
     """
     T = came.shape[0]
     N = distributions.shape[1]
@@ -207,12 +208,12 @@ def add_label_tables(tokens, starts, label, row, distributions, weight, came, ex
 def add_weight_scores(
     tokens, starts, last, label, row, inverse, weight, positions, matrices, scores, information
 ):
-    """Of samples whose label has distribution f: Σ w_i P_t[o_i, x_it]/f[o_i] and Σ w_i Σ_o P_t[o,
-    x_it]²/f[o], for a matrix P_t at each position and the weight w of each sample.
+    """For samples whose label has distribution f, add up Σ w_i P_t[o_i, x_it]/f[o_i] and Σ w_i Σ_o
+    P_t[o, x_it]²/f[o], for a matrix P_t at each position and the weight w of each sample.
 
-    They are added to scores and information (K, r) of each last token and each of r ``positions``;
-    matrices (r, N, N) have their distributions in rows. ``inverse[row_i]`` holds 1/f. Twin:
-    ``weight_scores``.
+    The sums are added to scores and information (K, r) of each last token and each of r
+    ``positions``; matrices (r, N, N) have their distributions in rows. ``inverse[row_i]`` holds
+    1/f. Twin: ``weight_scores``.
     """
     N = inverse.shape[1]
     for i in range(starts.size):

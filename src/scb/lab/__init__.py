@@ -1,5 +1,6 @@
-"""The lab: the paper's experiment, live in the browser. One page, which is bundled from the sources
-in this folder when it is asked for.
+"""The lab shows the paper's experiment live in the browser.
+
+The lab is a single page, which is bundled from the sources in this folder on demand.
 """
 
 import re
@@ -10,7 +11,7 @@ SCENES = Path(__file__).parent / "modules" / "scenes.mjs"
 
 
 def scenes() -> tuple[str, ...]:
-    """Return the names of the scenes, in their order; ``lab.html#scene=NAME`` begins with one.
+    """Return the names of the scenes in order; ``lab.html#scene=NAME`` opens the lab at a scene.
 
     Returns
     -------
@@ -31,7 +32,7 @@ def write_page(path: Path | None = None) -> Path:
     Parameters
     ----------
     path : Path, optional
-        The file; by default one in a new temporary directory.
+        The file to write; by default, a file in a new temporary directory.
 
     Returns
     -------

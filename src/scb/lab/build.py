@@ -1,8 +1,8 @@
 """Bundle the lab into one HTML text.
 
-Each ES module becomes a function that is called once and returns its exports, so that names of two
-modules cannot clash. Modules may use ``import { a, b } from "./x.mjs";`` and ``export`` before a
-declaration, nothing else. Circular imports are refused.
+Each ES module becomes a function that is called once and returns its exports, so the names of two
+modules cannot clash. Modules may use only ``import { a, b } from "./x.mjs";`` and ``export`` before
+a declaration. Circular imports are refused.
 """
 
 import re
@@ -17,7 +17,7 @@ _EXPORT = re.compile(
 
 
 def bundle(entry: str, modules: Path = MODULES) -> str:
-    """One script that does what a module of a folder does, with everything that it imports."""
+    """Return one script that contains a module of a folder and everything that it imports."""
     done: list[str] = []
     parts: list[str] = []
 
@@ -44,7 +44,7 @@ def bundle(entry: str, modules: Path = MODULES) -> str:
 
 
 def build() -> str:
-    """The whole page as one HTML text."""
+    """Return the whole page as one HTML text."""
     page = (HERE / "page.html").read_text(encoding="utf-8")
     parts = {
         "style": (HERE / "style.css").read_text(encoding="utf-8"),

@@ -1,4 +1,6 @@
-"""What a run is judged by: distances, similarities, signals, and the normalised "star"."""
+"""The quantities by which a run is judged: distances, similarities, signals, and the normalised
+"star" quantities.
+"""
 
 from scb.geometry.gauge import HeadMatch, match_heads
 from scb.metrics.distances import distance_A, distance_V, similarity_A, similarity_V, star

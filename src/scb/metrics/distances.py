@@ -1,4 +1,4 @@
-"""How far V and A are from the truth, one by one, and the rounding A*."""
+"""The distances of V and A from the truth, and the rounding A*."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def distance_V(task: Task, V: Array) -> float:
     Returns
     -------
     float
-        The distance, 0 if V = P.
+        The distance, which is 0 if V = P.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def distance_A(task: Task, A: Array) -> float:
     Returns
     -------
     float
-        The distance, 0 if A = Q.
+        The distance, which is 0 if A = Q.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def similarity_V(task: Task, V: Array) -> float:
     Returns
     -------
     float
-        The cosine, 1 if V is a positive multiple of P.
+        The cosine, which is 1 if V is a positive multiple of P.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def similarity_A(task: Task, A: Array) -> float:
     Returns
     -------
     float
-        The cosine, 1 if A is a positive multiple of Q.
+        The cosine, which is 1 if A is a positive multiple of Q.
 
     Examples
     --------
@@ -131,10 +131,10 @@ def similarity_A(task: Task, A: Array) -> float:
 def star(task: Task, A: Array, threshold: float | None = None) -> tuple[Array, Array]:
     """Round a trained attention, and compute the best value matrix for it.
 
-    These are the paper's "star" quantities A* and V*.
+    The results are the paper's "star" quantities A* and V*.
 
-    A* is A with small entries set to 0 and columns normalised to sum 1. V* minimises the expected
-    loss of the task given A*.
+    A* is A with small entries set to 0 and columns normalised to sum to 1. V* minimises the
+    expected loss of the task given A*.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def star(task: Task, A: Array, threshold: float | None = None) -> tuple[Array, A
     A : (T, N) array
         The trained attention.
     threshold : float, optional
-        Entries of A below this value become 0. The default is ``task.weight_threshold``,
+        Entries of A below this value become 0. The default is ``task.weight_threshold``, which is
         1/(6·sparsity).
 
     Returns
@@ -172,5 +172,5 @@ def star(task: Task, A: Array, threshold: float | None = None) -> tuple[Array, A
 
 
 def square_Q(task: Task) -> float:
-    """‖Q‖_μ²."""
+    """Return ‖Q‖_μ²."""
     return mu_inner(task.weights, task.weights, task.mu)

@@ -1,13 +1,12 @@
-"""All that a training history says about (V, A), at one point or at many."""
+"""The quantities that a training history records about (V, A), at one point or at many."""
 
 from typing import Any
 
 import numpy as np
 
 from scb.arrays import Array
-from scb.geometry import function_distance, mu_inner, mu_norm
+from scb.geometry import function_distance, function_singular_values, mu_inner, mu_norm
 from scb.geometry.gauge import match_heads
-from scb.geometry.heads import left_factor, product_singular_values, right_factor
 from scb.geometry.lines import distance_from_line_A, signal_A, signal_V
 from scb.geometry.products import root, row_dot
 from scb.inputs import shaped_array
@@ -23,7 +22,7 @@ COLUMNS = (
 
 
 def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
-    """Compute the expected loss of a pair (V, A), and how far it is from the true (P, Q).
+    """Compute the expected loss of (V, A), and the distances of V and A from the true P and Q.
 
     Parameters
     ----------
@@ -37,11 +36,12 @@ def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
     Returns
     -------
     dict of float
-        The measured quantities, those of training histories:
+        The measured quantities, which are those of training histories:
 
         - ``loss``: the expected (population) loss;
-        - ``alpha_V``, ``alpha_A``: the signals, that is, how far V and A have come in the direction
-          from the uniform start (μ1ᵀ and 11ᵀ/T) to P and Q, where 0 is the start and 1 the truth;
+        - ``alpha_V``, ``alpha_A``: the signals, that is, how far V and A have moved in the
+          direction from the uniform start (μ1ᵀ and 11ᵀ/T) to P and Q, where 0 is the start and 1 is
+          the truth;
         - ``delta_V``, ``delta_A``: the μ-norm distances from the point with this signal on the line
           between start and truth;
         - ``dist_V``, ``dist_A``: the μ-norm distances from P and Q;
@@ -49,18 +49,18 @@ def measure(task: Task, V: Array, A: Array) -> dict[str, float]:
         - ``dist_V_star``, ``dist_A_star``, ``sim_V_star``, ``sim_A_star``: the same after rounding
           by ``scb.star``.
 
-        With several heads they are
+        With several heads, the quantities are
 
         - ``loss``: the expected loss;
         - ``dist``: the distance ‖Σ_h a_h ⊗ Ṽ_h − Σ_h q_h ⊗ P̃_h‖_μ of the functions, which does not
-          depend on how the heads share it;
+          depend on how the heads share the functions;
         - ``dist_V``, ``dist_A``, ``overlap``: the largest distances and the smallest overlap of a
           head, as ``match_heads`` finds them;
         - ``sigma_1``, ``sigma_2``, …: the singular values of Σ_h a_h ⊗ Ṽ_h, one for each head.
 
     Examples
     --------
-    The point half-way from the uniform start to the task:
+    These are the values at the point half-way from the uniform start to the task:
 
     >>> import scb
     >>> from scb.geometry import line_A, line_V
@@ -87,7 +87,7 @@ def column_sums(task: Task, A: Any) -> tuple[Array, Array]:
     task : Task
         The true task.
     A : (T, N) array
-        The estimate of Q. In a run on a GPU it may be on the GPU, where its sums are then computed.
+        The estimate of Q. In a run on a GPU, A may be on the GPU, where its sums are then computed.
 
     Returns
     -------
@@ -128,7 +128,7 @@ def measure_all(task: Task, V: Array, moments: Array, on_support: Array) -> dict
     moments : (E, 4, N) array
         The first sums of ``column_sums`` for the estimates of Q.
     on_support : (E, sparsity, N) array
-        Their entries on the support, as ``column_sums`` returns them.
+        The entries of these estimates on the support, as ``column_sums`` returns them.
 
     Returns
     -------
@@ -172,7 +172,7 @@ def measure_all(task: Task, V: Array, moments: Array, on_support: Array) -> dict
 def _measure_heads(task: Task, V: Array, A: Array) -> dict[str, float]:
     """What ``measure`` says of several heads."""
     match = match_heads(V, A, task)
-    singular_values = product_singular_values(left_factor(A, task.mu), right_factor(V, task.mu))
+    singular_values = function_singular_values(V, A, task.mu)
     return {
         "loss": population_loss(task, V, A),
         "dist": function_distance((V, A), (task.P, task.Q), task.mu),

@@ -1,5 +1,5 @@
-"""The mixture Σ_j q_j P[o, x_j] fitted to data: which positions matter, with which weights, and by
-which matrices.
+"""Fits of the mixture Σ_j q_j P[o, x_j] to data: which positions matter, with which weights, and
+with which matrices.
 """
 
 from scb.lazy import lazily

@@ -1,4 +1,4 @@
-"""Types of the arrays that the fitter passes around, besides ``Array`` of real numbers."""
+"""Types of the arrays that the fitter uses, in addition to ``Array`` for real numbers."""
 
 from typing import Any
 

@@ -1,10 +1,11 @@
-"""Windows with further sources: covariates, which are known beside the tokens when the label is
-predicted, become positions before the oldest token.
+"""Windows with further sources: covariates, which are known in addition to the tokens when the
+label is predicted, become positions before the oldest token.
 
-So a covariate is one more position with a matrix of its own, and nothing in a search knows the
-difference. Its values are tokens; there are as many tokens as the largest set of values needs, and
-only the symbols occur as labels. One covariate may also *choose*: then the state is the current
-symbol together with its value, and so is the token at the current position.
+A covariate is thus one more position with its own matrix, and a search treats it like any other
+position. The values of a covariate are tokens. There are as many tokens as the largest set of
+values requires, and only the symbols occur as labels. One covariate may also *choose*: then the
+state is the current symbol together with the value of that covariate, and so is the token at the
+current position.
 """
 
 from collections.abc import Sequence
@@ -22,8 +23,8 @@ from scb.task.sampling import token_dtype
 
 
 def wide_shape(shape: Shape, sizes: Sequence[int], chooser: int | None) -> Shape:
-    """The shape of windows with covariates of so many values each; for the one that chooses, a
-    missing value is one more value.
+    """The shape of windows with covariates, given the number of values of each. For the covariate
+    that chooses, a missing value is one more value.
     """
     if not sizes:
         return shape
@@ -35,7 +36,7 @@ def wide_shape(shape: Shape, sizes: Sequence[int], chooser: int | None) -> Shape
 def with_sources(data: Data, sizes: Sequence[int], chooser: int | None) -> Data:
     """Windows of symbols with their covariates as positions: covariate i at ``len(sizes) − 1 − i``.
 
-    Backgrounds of the samples must be attached before this.
+    The backgrounds of the samples must already be attached.
     """
     if not sizes:
         return data

@@ -1,13 +1,14 @@
-"""Positions judged by a matrix that their own labels had no part in: cross-fitting.
+"""Cross-fitting: positions are judged with a matrix that was estimated without their labels.
 
 With few samples for each entry of P, the fitted P absorbs the labels that a missed position would
-explain, and a test with that P does not see them. So the states are divided into folds. The
-positions of a state, and whether it lacks one, are tested with a P that was fitted to the states of
-the other folds alone, with a prior. P is fixed then, and states do not affect each other.
+explain, and a test with this P does not detect the missed position. So the states are divided into
+folds. The positions of a state, and whether it lacks one, are tested with a P that was fitted to
+the states of the other folds alone, with a prior. In these tests P is fixed, so states do not
+affect each other.
 
-Such a P has errors of its own, so every state would rather mix it with the background. The weight
-of the background that the median state needs is therefore mixed into P. What a state needs beyond
-that is its own.
+Such a P has estimation errors, so a mixture of it with the background fits every state better. The
+weight of the background that the median state needs is therefore mixed into P. Any further weight
+that a state needs is specific to that state.
 """
 
 from dataclasses import dataclass, replace
@@ -29,7 +30,7 @@ from scb.mixture.weights import WeightFit, fit_weights
 
 def are_few(data: Data) -> bool:
     """Whether there are so few samples that P absorbs what a missed position would explain, and
-    enough states to divide them.
+    enough states to divide into folds.
     """
     few = data.n < TUNING.few_samples * data.N**2
     return few and data.independent and TUNING.folds <= data.K
@@ -52,13 +53,13 @@ CROSS_FITTED = SHARED_MATRIX._replace(near_cost=0.0, fit=_fit_with_P_fixed)
 
 @dataclass(frozen=True)
 class CrossFit:
-    """A mixture in which each state has a P that was fitted to the states of other folds."""
+    """A mixture in which the P of each state was fitted to the states of other folds."""
 
     search: Selection  # the matrices of all folds are side by side
 
     @classmethod
     def from_search(cls, search: Selection) -> "CrossFit":
-        """At the positions of a search, which stays as it is."""
+        """Cross-fit at the positions of a search, which is not changed."""
         folds = _folds(search.data.counts)
         rows = search.rows()
         at = replace(search.mixture, q=_with_a_background(search.mixture.q))
@@ -70,8 +71,8 @@ class CrossFit:
         return cls(crossed)
 
     def value(self) -> float:
-        """What the log-likelihood gains over the background, less what the positions cost. Noise
-        that a search took for positions is worth nothing with the P of others.
+        """How much the log-likelihood gains over the background, minus the costs of the positions.
+        Positions that a search found in noise gain nothing with the P of other folds.
         """
         data = self.search.data
         costs = criterion(data) @ [s.size for s in self.search.support]
@@ -89,8 +90,8 @@ class CrossFit:
         return [(k, t) for k, (s, b) in enumerate(after) for t in np.setdiff1d(s, b).tolist()]
 
     def ratios(self) -> Array:
-        """(K,): twice the log-likelihood ratio of the background beside the positions of each
-        state, over its inflation; NaN where there are none.
+        """(K,): twice the log-likelihood ratio for adding the background to the positions of each
+        state, divided by its inflation; NaN for states without positions.
         """
         rows = self.search.rows()
         there = _has_positions(self.search.support)
@@ -102,15 +103,16 @@ class CrossFit:
     @property
     def inflation(self) -> float:
         """The factor by which a ratio varies more than if P were known: 1 + parameters of P /
-        samples, as predictions of a regression do.
+        samples, as for the predictions of a regression.
         """
         return 1 + self.search.data.N**2 / self.search.data.n
 
     def background_limit(self, final: Mixture, k: int, drop: float, everywhere: bool) -> Limit:
         """The largest weight of the background in state k at which twice the log-likelihood is
-        ``drop`` below its highest, and what the weights of the ``final`` fit become there.
+        ``drop`` below its maximum, and the weights of the ``final`` fit at that point.
 
-        Whether other states lack a position does not matter: their median is taken to be complete.
+        Whether other states lack a position does not matter, since the median state is taken to be
+        complete.
         """
         asked = np.arange(len(final.q)) == k
         rows = self.search.rows().mapped(RowTable.of_states, asked)

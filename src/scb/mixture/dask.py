@@ -1,12 +1,12 @@
-"""Partitions on the workers of a Dask cluster: functions go there, and only their sums come back.
+"""Partitions on the workers of a Dask cluster: functions run there, and only sums are returned.
 
-What is accepted, where a partition is a chunk of the array, a partition of the bag, or one delayed
-object:
+The following collections are accepted; a partition is a chunk of an array, a partition of a bag, or
+one delayed object:
 
 - ``recover``: a list of delayed ``Batch``es or a bag of them; with ``max_lag``, a 1-D array of
-  tokens, which is one long sequence, a bag of sequences, or a list of delayed ones;
-- the estimator: a 1-D array of symbols, a 2-D array whose rows are sequences, a bag of sequences, a
-  list of delayed ones.
+  tokens (one long sequence), a bag of sequences, or a list of delayed sequences;
+- the estimator: a 1-D array of symbols, a 2-D array whose rows are sequences, a bag of sequences,
+  or a list of delayed sequences.
 
 Each partition becomes a ``Partition`` in compact tokens, which stays on its worker. Without a
 cluster, partitions are in this process.
@@ -32,7 +32,7 @@ _KEY = "scb_fit"  # of tasks
 
 
 def current_executor() -> Executor:
-    """The cluster of the current client; this process if there is none."""
+    """The cluster of the current client, or this process if there is no client."""
     if "distributed" not in sys.modules:
         return Here()
     from distributed import default_client
@@ -47,11 +47,11 @@ def current_executor() -> Executor:
 
 
 class Workers:
-    """The workers of a client. They hold futures: if a worker dies, Dask recomputes what it held
-    from the source.
+    """The workers of a client. The data are held as futures: if a worker dies, Dask recomputes what
+    that worker held from the source.
 
-    All tasks have keys of one kind, and the first does nothing: Dask assumes that tasks of an
-    unknown kind are slow, and would move data to workers that have less to do.
+    All tasks have keys of one kind, and the first task does nothing. Dask assumes that tasks of an
+    unknown kind are slow, and would otherwise move data to workers that are less busy.
     """
 
     def __init__(self, client: Any) -> None:
@@ -83,7 +83,7 @@ class Workers:
         return self.client.gather(list(held))
 
     def total(self, held: list[Any]) -> Any:
-        """Add on the workers, a few sums at a time, and fetch the last few."""
+        """Add up on the workers, a few sums at a time, and fetch the last few sums."""
         while len(held) > TOGETHER:
             groups = [(held[i : i + TOGETHER],) for i in range(0, len(held), TOGETHER)]
             held = self.map(added, groups)
@@ -106,8 +106,8 @@ def _checked(code: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def dask_source(name: str, data: Any, overlap: int) -> Source:
-    """The partitions of a collection; those of an array begin with the ``overlap`` tokens before
-    them.
+    """The partitions of a collection. Each partition of an array begins with the ``overlap`` tokens
+    before it.
     """
     from dask.delayed import delayed as delay
 

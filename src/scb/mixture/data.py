@@ -2,7 +2,7 @@
 stored.
 
 Every method is a sum over partitions, taken in their order. On one machine there is one partition
-in this process; with Dask the partitions are on workers, and only sums come back. A fit runs the
+in this process; with Dask the partitions are on workers, and only sums are returned. A fit runs the
 same code in both cases, and its result is the same except for the rounding of sums.
 """
 
@@ -41,7 +41,7 @@ class Rows:
 
     @property
     def divided(self) -> bool:
-        """Whether rows are in several places, so a sum over them takes a round trip."""
+        """Whether rows are in several places, so a sum over them requires a round trip."""
         return self.counted is None and len(self.held) > 1
 
     def total(self, function: Callable[..., Any], *same: Any) -> Any:
@@ -51,14 +51,16 @@ class Rows:
         return self.executor.total(self.mapped(function, *same).held)
 
     def mapped(self, function: Callable[..., Any], *same: Any) -> "Rows":
-        """What a function makes of the rows: of the counted ones here, else held where they are."""
+        """The results of a function of the rows: here if the rows are counted, else kept where they
+        are.
+        """
         if self.counted is not None:
             return replace(self, held=[], counted=function(self.counted, *same))
         return replace(self, held=self.executor.map(function, zip(self.held, strict=True), *same))
 
     def to_keep(self, most_bytes: int) -> "Rows | None":
-        """The rows without what ties them to samples; None where they are in another process or
-        take more memory than this.
+        """The rows without their links to samples; None if they are in another process or need more
+        than the given memory.
         """
         tables = self.held if self.counted is None else [self.counted]
         if not all(isinstance(table, RowTable) for table in tables):
@@ -69,8 +71,8 @@ class Rows:
         return Rows(Here(), kept, None if self.counted is None else kept[0])
 
     def score_levels(self, U: Array, folds: Ints, at: Mixture, mu: Array, z: Array) -> Array:
-        """(K,): what Σ_i U[folds[k], o_i, x_i]/f_i reaches as rarely as a Gaussian z[k] standard
-        deviations, for tokens x iid μ; ∞ if never.
+        """(K,): the level that Σ_i U[folds[k], o_i, x_i]/f_i reaches as rarely as a Gaussian
+        reaches z[k] standard deviations, for tokens x iid μ; ∞ if it never does.
         """
         noises = self.mapped(StateScores, U, folds, at, mu)
         # One round trip to the partitions serves a step of the searches of all states.
@@ -134,7 +136,7 @@ class Data:
 
     @property
     def n(self) -> float:
-        """How often all samples count together: their number, unless they have weights."""
+        """The total weight of all samples, which is their number unless they have weights."""
         return sum(self.weights)
 
     def total(self, function: Callable[..., Any], *same: Any, rows: Rows | None = None) -> Any:
@@ -176,9 +178,10 @@ class Data:
         return everywhere if self.independent else everywhere - self.total(Partition.missing)
 
     def rows(self, slots: Slots) -> Rows:
-        """The samples at these slots; equal ones are counted as one row if that makes far fewer.
+        """The samples at these slots; equal samples are counted as one row if this saves many rows.
 
-        Where rows are few for the size of P, they are fetched: they are smaller than a few sums.
+        If there are few rows for the size of P, they are fetched, since they are then smaller than
+        a few sums.
         """
         most = slots.codes(self.N)
         worthwhile = not self.own_background and most <= min(TUNING.table_rows, 4 * self.n_samples)
@@ -213,11 +216,11 @@ class Data:
 
     def chi_squares(self) -> Array:
         """(K, T): χ² of label against token at every position, for contexts of iid tokens; −∞ where
-        others are certainly larger.
+        other values are certainly larger.
 
-        χ² is no sum over partitions, but the tables of pairs are. Where those of all (k, t) are too
-        many, a sum says which are needed: the χ² of the partitions, Σ_b C_b²/E_b ≥ (Σ_b C_b)²/Σ_b
-        E_b. With a single partition there is nothing to add.
+        χ² is not a sum over partitions, but the tables of pairs are. If there are too many tables
+        for all (k, t), a sum shows which are needed: the χ² of the partitions, Σ_b C_b²/E_b ≥ (Σ_b
+        C_b)²/Σ_b E_b. With a single partition, χ² is computed directly.
         """
         if len(self.partitions) == 1:
             return self.total(Partition.chi_squares, self.mu)
@@ -242,12 +245,12 @@ class Data:
         return np.maximum(labels * (tokens - 1), 1)
 
     def thinned(self, samples: int) -> "Data":
-        """A limited number of the samples, in groups that are spread evenly over all."""
+        """A limited number of the samples, in groups that are spread evenly over all samples."""
         number = self.n_samples
         return self if number <= samples else self._only(in_every, number / samples)
 
     def whole(self) -> "Data":
-        """The samples that have a token at every position, where these are nearly all; else all
+        """The samples that have a token at every position, if nearly all samples do; otherwise all
         samples.
         """
         enough = TUNING.nearly_all * self.n
@@ -258,7 +261,7 @@ class Data:
         return others if others.n >= enough else self
 
     def of_groups(self, chosen: Flags) -> "Data":
-        """The samples of some groups of neighbours (G,), which are all of one size."""
+        """The samples of some groups of neighbours (G,), all of the same size."""
         return self._only(in_groups, -(-self.n_samples // len(chosen)), chosen)
 
     def with_one_state(self) -> "Data":

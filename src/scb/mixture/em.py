@@ -1,9 +1,9 @@
-"""Maximum likelihood for a mixture on given slots: EM, accelerated, then Newton; monotone, with a
-certificate.
+"""Maximum likelihood for a mixture on given slots: accelerated EM steps, then Newton steps, with a
+monotone likelihood and a certificate.
 
 The log-likelihood Σ_i log Σ_j q_j^(k) P[o_i, x_j] assumes nothing about the contexts, so it holds
 for sequences too. It is concave in P with q fixed, and in q with P fixed. EM steps with squared
-extrapolation (SQUAREM, Varadhan and Roland 2008) come first. They are slow where entries of P go to
+extrapolation (SQUAREM, Varadhan and Roland 2008) come first. EM is slow where entries of P tend to
 0, so Newton steps follow (``newton``).
 """
 
@@ -21,7 +21,7 @@ from scb.mixture.tuning import TUNING, Tuning
 
 
 class Fit(NamedTuple):
-    """Where the climb ended."""
+    """The point where the climb ended."""
 
     mixture: Mixture
     # The certificate, in nats: how much the log-likelihood can still gain in P with q fixed, plus
@@ -33,7 +33,7 @@ class Fit(NamedTuple):
 
     @property
     def loglik(self) -> float:
-        """Log-likelihood at the end."""
+        """The log-likelihood at the end."""
         return self.path[-1]
 
 
@@ -49,19 +49,19 @@ def maximise(
     near: bool = False,
     tuning: Tuning = TUNING,
 ) -> Fit:
-    """Climb until the gap is below ``tolerance``. The likelihood falls at most by rounding, and
-    weights at 0 stay there.
+    """Climb until the gap is below ``tolerance``. The likelihood decreases at most by rounding, and
+    weights that are 0 stay 0.
 
     Parameters
     ----------
-    rows, start : the data, and where the climb starts
-    tolerance : the gap in nats that ends the climb
-    steps : the number of steps that ends it too
-    enough : a log-likelihood that ends it too, as does the prospect of not reaching it
-    stall : a few steps that gain less than this together end it too
+    rows, start : the data, and the point where the climb starts
+    tolerance : the climb ends when the gap, in nats, is at most this value
+    steps : the climb also ends after this number of steps
+    enough : the climb also ends at this log-likelihood, or if it seems out of reach
+    stall : the climb also ends when a few steps together gain less than this
     held : (N, C), entries of P that stay 0
-    near : whether the start is known to be close to the maximum, as it also is where the gap is
-        small
+    near : whether the start is known to be close to the maximum, which is also assumed if the gap
+        is small
     tuning : how EM and Newton steps follow each other
     """
     climb = _Climb(rows, start, held, near, tuning)
@@ -203,11 +203,11 @@ def climb_by_em(
 def squared_em_step(
     rows: Rows, point: Point, constrain: Callable[[Mixture], Mixture] = lambda at: at
 ) -> Point:
-    """Two EM steps and a jump along them; the better of the two steps if the jump is lower than the
-    first.
+    """Two EM steps and a jump along them, or the better of the two steps if the jump leads below
+    the first.
 
     For steps x₀ → x₁ → x₂ the jump goes to x₀ + 2α(x₁ − x₀) + α²(x₂ − 2x₁ + x₀) with α = ‖x₁ −
-    x₀‖/‖x₂ − 2x₁ + x₀‖ ≥ 1, and leaves a part of x₂ at least.
+    x₀‖/‖x₂ − 2x₁ + x₀‖ ≥ 1, and keeps at least a part of x₂.
     """
     one = Point.from_rows(rows, constrain(em_step(point)))
     two = constrain(em_step(one))
@@ -228,7 +228,7 @@ def squared_em_step(
 
 
 def em_step(point: Point) -> Mixture:
-    """One EM step: expected counts, normalised; columns that are never used stay as they are."""
+    """One EM step: normalised expected counts. Columns that are never used stay unchanged."""
     at = point.at
     P = normalised(at.P * point.gP, 0, at.P)
     return replace(at, P=P, q=normalised(at.q * point.gq, 1, at.q))

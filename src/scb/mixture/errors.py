@@ -1,15 +1,16 @@
-"""How well P and the weights are known: standard errors from the Fisher information, and intervals.
+"""The uncertainty of P and of the weights: standard errors from the Fisher information, and
+intervals.
 
-An interval of a weight is wider than ±1.96 standard errors for three reasons. All weights of a
-state must lie in their intervals simultaneously. The p parameters are estimated from the same n
-samples, as in a regression: n − p degrees of freedom are left. And a position that was not found
-would take weight from the others: the background is let into the state, and the interval is the
-hull of what is likely without it and with it. So even a state with a single position of weight 1
-has an interval.
+An interval of a weight is wider than ±1.96 standard errors for three reasons. First, all weights of
+a state must lie in their intervals simultaneously. Second, the p parameters are estimated from the
+same n samples, so n − p degrees of freedom are left, as in a regression. Third, a position that was
+not found would take weight from the others. Therefore the background is added to the state, and the
+interval is the hull of the likely values without and with the background. So even a state with a
+single position of weight 1 has an interval.
 
-How large the weight of the background may be comes from the profile of the log-likelihood:
-everything else is fitted again at each weight. Second derivatives at a weight of 0 would not do:
-where P has entries near 0, the likelihood is far from a parabola there.
+The largest plausible weight of the background is found from the profile of the log-likelihood:
+everything else is fitted again at each weight. Second derivatives at a weight of 0 would not
+suffice, because the likelihood is far from a parabola there if P has entries near 0.
 """
 
 from dataclasses import replace
@@ -32,12 +33,12 @@ def standard_errors(rows: Rows, at: Mixture, held: Flags | None = None) -> tuple
     """Standard errors of P (N, C) and of q (K, 1 + s), from the Fisher information given the
     contexts and last tokens.
 
-    Slot 0 of the mixture is the background; where there is no other slot, nothing is asked of it.
+    Slot 0 of the mixture is the background; where there is no other slot, it has no standard error.
     The information is taken at P with half a count added to each entry, so an entry estimated as 0
-    has a positive standard error, unless it is ``held`` (N, C): then it is known. NaN where there
-    is no information: a token that never occurs at a position that matters, or weights that cannot
-    be told apart; and everywhere if the blocks of the information would need more than 1 GB (N
-    above about 300).
+    has a positive standard error, unless it is ``held`` (N, C) and therefore known. Standard errors
+    are NaN where there is no information: for a token that never occurs at a position that matters,
+    and for weights that cannot be distinguished. All of them are NaN if the blocks of the
+    information would need more than 1 GB (N above about 300).
     """
     q = _weights_beside_positions(at)
     block_bytes = 8 * at.P.size * (at.P.shape[1] + q.size)
@@ -69,7 +70,7 @@ def _weights_beside_positions(at: Mixture) -> Array:
 
 
 def label_counts(rows: Rows, at: Mixture) -> Array:
-    """(C,): how many labels each column of P was estimated from."""
+    """(C,): the number of labels from which each column of P was estimated."""
     derivatives = rows.total(RowTable.evaluate, at).P
     # The derivative in an entry that is 0 may be infinite.
     return np.multiply(at.P, derivatives, where=at.P > 0, out=np.zeros_like(at.P)).sum(axis=0)
@@ -79,7 +80,7 @@ def label_counts(rows: Rows, at: Mixture) -> Array:
 
 
 class Limit(NamedTuple):
-    """Where the profile of a state has fallen as far as it may."""
+    """The point where the profile of a state has fallen as far as allowed."""
 
     background: float  # its weight
     # (s,), the weights of the slots 1, 2, … there
@@ -88,11 +89,11 @@ class Limit(NamedTuple):
 
 def background_limit(rows: Rows, at: Mixture, k: int, drop: float, everywhere: bool) -> Limit:
     """The largest weight of the background in state k at which twice the log-likelihood is ``drop``
-    below its highest, and the weights of the positions there; from a maximum of the likelihood
-    without that background.
+    below its maximum, and the weights of the positions there. The search starts from a maximum of
+    the likelihood without that background.
 
-    What all states lack can hide in P. So where one state is known to lack a position, all may, and
-    the background is let in ``everywhere``.
+    P can absorb what all states lack. So if one state is known to lack a position, all states may
+    lack one, and the background is added ``everywhere``.
     """
     top = rows.total(RowTable.evaluate, at).loglik
     fit = at
@@ -150,11 +151,12 @@ def _fit_with(rows: Rows, start: Mixture, k: int, weight: float) -> tuple[Mixtur
 
 
 def weight_interval(weights: Array, below: Array, above: Array, limit: Limit | None) -> Array:
-    """(s, 2): the intervals of the s weights of one state, which reach so far below and above
-    them.
+    """(s, 2): the intervals of the s weights of one state, from how far they reach below and above
+    the weights.
 
-    Where the background is not in the fit, ``limit`` says how large it may be, and what is left for
-    the positions then; this possible loss is added in the way that independent errors are.
+    If the background is not in the fit, ``limit`` says how large its weight may be and what weight
+    then remains for the positions. This possible loss is added in the same way as an independent
+    error.
     """
     if limit is not None:
         lost = weights - limit.weights[: len(weights)]
@@ -164,8 +166,8 @@ def weight_interval(weights: Array, below: Array, above: Array, limit: Limit | N
 
 
 def quantile(number: int, background: bool, level: float, freedom: tuple[int, int]) -> float:
-    """The half-width of an interval in standard errors, for a state with this many positions, with
-    or without a background.
+    """The half-width of an interval in standard errors, for a state with the given number of
+    positions, with or without a background.
     """
     n, p = freedom
     left = max(n - p, 1)

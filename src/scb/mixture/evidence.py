@@ -1,17 +1,18 @@
 """What a position is worth, and how well its influence is known.
 
-A position is left out, everything else is fitted again, and the log-likelihood says what it was
-worth. Where that would take too long, the new fit ends early, or P stays as it is: the loss is then
-a *bound*, more than the position is worth. Where bounds add up to more than the model gains by all
-positions, they are reduced in proportion. (New fits can add up to a little more as well: positions
-that need each other both lose what they gain together.)
+A position is left out, everything else is fitted again, and the loss of log-likelihood is what the
+position was worth. Where this would take too long, the new fit ends early, or P is not fitted
+again; the loss is then an upper *bound* on what the position is worth. If the bounds add up to more
+than the model gains from all positions, they are reduced in proportion. (The losses of complete
+fits can also add up to slightly more than the total gain, because positions that need each other
+both lose what they gain together.)
 
 The *influence* of a position is how much the token there moves the distribution of the label, in
-total variation, on average over tokens: a[k, t]·Σ_m μ_m·‖P[:, m] − Pμ‖₁/2. Unlike the weight, it
-does not depend on which of several matrices holds their common part, so the data determine it. Its
-standard error is √(∇ᵀH⁻¹∇), with the second derivatives H of the log-likelihood, by conjugate
-gradients. H is singular where weights can move without changing the distribution; that does no
-harm, since the influence does not move along these directions.
+total variation, averaged over tokens: a[k, t]·Σ_m μ_m·‖P[:, m] − Pμ‖₁/2. Unlike the weight, it does
+not depend on which of several matrices holds their common part, so the data determine it. Its
+standard error √(∇ᵀH⁻¹∇), where H are the second derivatives of the log-likelihood, is computed by
+conjugate gradients. H is singular where weights can move without changing the distribution. This
+does no harm, since the influence does not change along these directions.
 """
 
 from dataclasses import dataclass, replace
@@ -31,7 +32,7 @@ from scb.mixture.tuning import TUNING
 
 
 class Evidence(NamedTuple):
-    """For each state, arrays over its positions."""
+    """The evidence for each state, as arrays over its positions."""
 
     # What the log-likelihood loses without the position, everything else fitted again; or more
     # than that, where it is a bound
@@ -44,7 +45,7 @@ class Evidence(NamedTuple):
 
 @dataclass(frozen=True)
 class PendingEvidence:
-    """What is needed to find the evidence on demand; that takes longer than the fit itself."""
+    """What is needed to compute the evidence on demand, which takes longer than the fit itself."""
 
     search: Selection  # at its maximum
     rows: Rows
@@ -52,8 +53,8 @@ class PendingEvidence:
     shrinkage: Shrinkage | None = None  # of its matrices, if they are shrunk
 
     def without_samples(self) -> "PendingEvidence | None":
-        """What is needed when the samples are gone: the rows alone. None where they are in another
-        process or take too much memory to be kept.
+        """The same object with the rows alone, for use without the samples; None if the rows are in
+        another process or need too much memory to be kept.
         """
         rows = self.rows.to_keep(TUNING.evidence_bytes)
         if rows is None:
@@ -62,7 +63,7 @@ class PendingEvidence:
         return replace(self, rows=rows, search=replace(self.search, data=data, _kept=None))
 
     def find(self) -> Evidence:
-        """The evidence; it is the same to the last bit whenever it is computed."""
+        """Compute the evidence; the result is bitwise the same whenever it is computed."""
         slots = self.search.all_slots()
         counted = self.rows.counted
         samples = self.search.data.n_samples if counted is None else len(counted.label)

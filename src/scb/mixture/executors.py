@@ -1,5 +1,5 @@
-"""Who holds the partitions of the data and runs functions of them: this process, or a cluster
-(``dask.Workers``).
+"""Executors, which hold the partitions of the data and run functions of them: this process, or a
+cluster (``dask.Workers``).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 
 class Executor(Protocol):
-    """Holds objects, and runs functions of them where they are stored."""
+    """An executor holds objects and runs functions of them where they are stored."""
 
     def compute(self, delayed: list[Any]) -> list[Any]:
         """Compute Dask's delayed objects, and hold the results."""
@@ -48,16 +48,16 @@ class Here:
         return [function(*mine, *same) for mine in held]
 
     def results(self, held: Sequence[Any]) -> list[Any]:
-        """What is held, which is here already."""
+        """Return what is held, which is already in this process."""
         return list(held)
 
     def total(self, held: list[Any]) -> Any:
-        """The sum of what is held."""
+        """Return the sum of what is held."""
         return added(held)
 
 
 def added(terms: list[Any]) -> Any:
-    """The sum of arrays, or of tuples of arrays entry by entry."""
+    """The sum of arrays, or the entrywise sum of tuples of arrays."""
     first = terms[0]
     if isinstance(first, tuple):
         sums = (reduce(add, column) for column in zip(*terms, strict=True))

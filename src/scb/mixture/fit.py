@@ -1,5 +1,5 @@
-"""From data to an estimate: where the search starts, the search, the last fit, and how sure it is.
-``recover`` and the estimator are interfaces to ``fit_mixture``.
+"""The steps from data to an estimate: the start of the search, the search, the last fit, and its
+uncertainty. ``recover`` and the estimator are interfaces to ``fit_mixture``.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,17 +30,18 @@ from scb.theory.gaussian import noise_quantile
 
 
 def incomplete_from(states: int) -> float:
-    """The likelihood ratio from which on a background is kept, since the state lacks a position.
+    """The likelihood ratio at which a background is kept because the state lacks a position.
 
-    Where no state lacks one, the ratio is 0 half the time and otherwise follows a χ² distribution
-    with one degree of freedom. By chance, some state reaches the level in 1 of 20 fits.
+    If no state lacks a position, the ratio is 0 half the time and otherwise follows a χ²
+    distribution with one degree of freedom. In 1 of 20 fits, some state reaches the level by
+    chance.
     """
     return noise_quantile(max(states, 2), 0.05) ** 2
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What the data say."""
+    """The result of a fit."""
 
     # (N, C), one matrix, or those of ``owners`` side by side; distributions in columns
     P: Array
@@ -283,17 +284,18 @@ def _fit_to_all(search: Selection, data: Data, held: Flags) -> tuple[Rows, Fit]:
 
 
 def background_ratios(rows: Rows, fit: Fit, shares: Array) -> Array:
-    """(K,): twice the log-likelihood ratio of the background beside the positions of each state;
-    NaN where there are none. ``shares`` (K,) are the parts of the samples that states have.
+    """(K,): twice the log-likelihood ratio for adding the background to the positions of each
+    state; NaN for states without positions. ``shares`` (K,) are the fractions of the samples in
+    each state.
 
-    A position that was not found leaves its weight to the background. Backgrounds in all states
-    together would say little: where no entry of P is near 0, a sharper P takes them all back. So
-    each state is tested against the others, which are taken to be complete. Those that reach the
-    level of ``incomplete_from`` keep their background, which makes P sharper. The others are then
-    tested again, until no further state reaches it.
+    The weight of a position that was not found goes to the background. Adding backgrounds in all
+    states at once would show little: if no entry of P is near 0, a sharper P compensates for all of
+    them. So each state is tested separately, with the other states taken to be complete. States
+    that reach the level of ``incomplete_from`` keep their background, which makes P sharper. The
+    other states are then tested again, until no further state reaches the level.
 
-    With P fixed the ratio is too small, by about the share of the samples. Where it may reach half
-    of the level, P is fitted again.
+    With P fixed, the ratio is too small, by about the state's share of the samples. If the ratio
+    may reach half of the level, P is fitted again.
     """
     there = np.any(fit.mixture.q[:, 1:] > 0, axis=1)
     level = incomplete_from(len(there))

@@ -1,13 +1,14 @@
-"""P_h and Q_h of several heads from independent samples: support, directions, then likelihood.
+"""Estimates of P_h and Q_h for several heads from independent samples.
 
 Given the last token k, the covariance of label and token t is Σ_h q_ht^(k) (P_h − μ1ᵀ) diag(μ).
-Over all (k, t) these are the rows of a matrix of rank H, few of them not 0, and where each
-position belongs to one head, each row points along one of H lines (``geometry.gauge``). So:
+Over all (k, t), these covariances are the rows of a matrix of rank H, few of which are nonzero. If
+each position belongs to one head, each row points along one of H lines (``geometry.gauge``). The
+steps are:
 
 1. start with the (k, t) whose table of pairs (o, x_t) has a χ² too large to be noise;
 2. their covariances span a space of dimension H; score every (k, t) by its projection onto it, keep
    what is too large to be noise, and span the space again;
-3. find the H lines, which give each position its head;
+3. find the H lines, which assign a head to each position;
 4. fit P_h and the weights by maximum likelihood, and move a position to another head where that
    raises the likelihood.
 
@@ -55,7 +56,7 @@ class _Fit:
 
 
 def recover_heads(batch: Batch, data: Data, heads: int | Literal["auto"]) -> Recovery:
-    """Estimate heads, as many as requested or as the BIC says."""
+    """Estimate as many heads as requested or, if no number is given, as the BIC selects."""
     if heads != "auto":
         return _recovery(batch, data, _fitted(batch, data, integer("heads", heads, low=1)))
     best, least = None, np.inf

@@ -1,5 +1,5 @@
-"""What a position costs where each has a matrix of its own: what twice its log-likelihood ratio
-must reach.
+"""The cost of a position if each position has its own matrix: the value that twice its
+log-likelihood ratio must reach.
 """
 
 import numpy as np
@@ -12,15 +12,15 @@ from scb.mixture.rows import RowTable
 
 
 def weight_costs(data: Data, states: list[int]) -> Array:
-    """(T,): what twice the log-likelihood ratio of each position must reach in these states where
-    its matrix is known: a weight for each, and the choice of the position.
+    """(T,): what twice the log-likelihood ratio of each position must reach in these states if its
+    matrix is known. The cost covers a weight for each state and the choice of the position.
     """
     return np.log(np.maximum(data.present[states], 2)).sum(axis=0) + _choice(data)
 
 
 def matrix_costs(data: Data, states: list[int], prices: Array) -> Array:
-    """(T,): the same where its matrix is not known, and costs ``prices`` (T,) in nats; a weight of
-    one state may as well be part of the matrix.
+    """(T,): the same if the matrix is not known and costs ``prices`` (T,) in nats. One
+    weight is not counted, since it can be part of the matrix.
     """
     one_weight = np.log(np.maximum(data.present[states], 2).sum(axis=0))
     return weight_costs(data, states) - one_weight + 2 * prices
@@ -32,7 +32,7 @@ def _choice(data: Data) -> float:
 
 
 class Prices:
-    """What the matrices of a mixture cost at their expected labels, in nats."""
+    """The costs of the matrices of a mixture at their expected labels, in nats."""
 
     def __init__(self, data: Data, rows: Rows, at: Mixture) -> None:
         self.data = data
@@ -45,10 +45,12 @@ class Prices:
         self.columns = np.concatenate([np.zeros(0), *priced])
 
     def current(self, k: int) -> float:
-        """What the current symbol costs in state k, twice: a column, and its choice."""
+        """Twice the cost of the current symbol in state k: a column, and the choice of the
+        position.
+        """
         return 2 * float(self.columns[self.at.place(self.data.T - 1)][k]) + _choice(self.data)
 
     def matrix(self, t: int, states: list[int]) -> float:
-        """What position t costs in all states that attend to it, twice, with its matrix."""
+        """Twice the cost of position t, with its matrix, in all states that attend to it."""
         price = self.columns[self.at.place(t)].sum()
         return float(matrix_costs(self.data, states, np.array(price))[t])

@@ -1,9 +1,11 @@
-"""Which score is too large to be noise: the tail of a sum of independent, bounded, skewed terms.
+"""Levels above which a score is too large to be noise, from the tail of a sum of independent,
+bounded, skewed terms.
 
-Where position t has no part in the label, its tokens are iid μ whatever the labels are, so a score
+If position t has no effect on the label, its tokens are iid μ whatever the labels are, so a score
 Σ_i w_i·u_i[x_it] has the cumulant generating function K(θ) = Σ_i log Σ_m μ_m exp(θ w_i u_i[m])
-exactly. For rare tokens and sharp P such sums are far from Gaussian where it matters, five standard
-deviations out; the saddlepoint approximation holds there (Lugannani and Rice 1980).
+exactly. For rare tokens and sharp P, such sums are far from Gaussian in the tail that matters,
+about five standard deviations from the mean, but the saddlepoint approximation (Lugannani and Rice
+1980) holds there.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,9 +19,9 @@ from scb.mixture.tuning import TUNING
 
 
 class ScoreNoise:
-    """The distribution of a score, a sum over samples whose tokens are iid μ.
+    """The distribution of a score, which is a sum over samples whose tokens are iid μ.
 
-    Samples of row i add ``terms[i, m]`` if their token is m; ``weight[i]`` says how many there are.
+    A sample of row i adds ``terms[i, m]`` if its token is m; row i has ``weight[i]`` samples.
     """
 
     def __init__(self, terms: Array, weight: Array, mu: Array) -> None:
@@ -30,7 +32,7 @@ class ScoreNoise:
 
     @property
     def variance(self) -> float:
-        """Variance of the score."""
+        """The variance of the score."""
         return float(self.weight @ (self.centred**2 @ self.mu))
 
     def cumulants(self, theta: float) -> Array:
@@ -69,14 +71,14 @@ def score_levels(variance: Array, z: Array, cumulants: Callable[[Ints, Array], A
     """(K,): for each of K states the level that its score exceeds as rarely as a Gaussian exceeds
     z[k] standard deviations; ∞ if it never does.
 
-    At each θ the saddlepoint approximation gives the score K'(θ) and the r* that a standard
-    Gaussian exceeds as rarely:
+    At each θ, the saddlepoint approximation yields the score K'(θ) and the value r* that a standard
+    Gaussian exceeds with the same probability:
 
         r* = r + log(u/r)/r  with  r = √(2(θK'(θ) − K(θ)))  and  u = θ√K''(θ).
 
     The level of a state is K'(θ) where r* = z. The search starts at the θ of a Gaussian score and
-    multiplies it by z/r*. All states are searched side by side: ``cumulants`` takes the states that
-    are left and their θ, and may add up partitions elsewhere.
+    multiplies it by z/r*. All states are searched in parallel. ``cumulants`` receives the remaining
+    states and their θ, and may add up partitions on other machines.
     """
     levels = np.full(len(z), np.inf)
     spread = np.sqrt(variance)

@@ -1,10 +1,10 @@
-"""Lags that share matrices: those of a fit with a matrix for each lag, merged one after another.
+"""Lags that share matrices: the matrices of a fit with one per lag are merged one after another.
 
-The data determine only the direction of a lag's matrix, P_ℓ without what is common to its columns:
-sizes are weights, and what is common can be in another matrix (``per_lag``). Two matrices along one
-line are one. So at each step the two that are nearest to a common line become one, and everything
-is fitted again with the positions as they are. What each position is worth is still taken from the
-fit with a matrix for each.
+The data determine only the direction of a lag's matrix, which is P_ℓ without the part common to its
+columns: its size can be a weight, and the common part can be in another matrix (``per_lag``). Two
+matrices along one line are therefore equivalent to one. At each step, the two matrices that are
+nearest to a common line are merged, and everything is fitted again at the same positions. The
+evidence for each position is still taken from the fit with a matrix for each lag.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ many as have the least BIC."""
 
 
 def fit_matrices(data: Data, matrices: Matrices, **options: Any) -> Estimate:
-    """Fit as ``fit_mixture`` does, with its options, and with any number of matrices."""
+    """Fit like ``fit_mixture``, with the same options and any number of matrices."""
     if matrices in ("shared", 1):
         return fit_mixture(data, matrices="shared", **options)
     best = fit_mixture(data, matrices="per_lag", **options)
@@ -45,7 +45,7 @@ def fit_matrices(data: Data, matrices: Matrices, **options: Any) -> Estimate:
 
 
 def matrices_of(estimate: Estimate) -> Matrices:
-    """How many matrices the lags of an estimate have."""
+    """The number of matrices of the lags of an estimate."""
     if estimate.owners is None:
         return "shared"
     number = len({matrix.tobytes() for matrix in _matrices(estimate)})

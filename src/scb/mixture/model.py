@@ -1,11 +1,11 @@
 """The mixture itself: the distribution of a label, f(o) = Σ_j q_j^(k) · distribution_j[o].
 
-The *state* k chooses the weights: it is the last token, or 0 where all samples share their weights.
+The *state* k chooses the weights; it is the last token, or 0 if all samples share their weights.
 The distribution of slot j is P[:, x_j], chosen by the token x_j at the position of the slot, or the
-*background*, a given distribution that takes the place of positions that are unknown or missing.
-(For iid contexts this is exact: leaving a position out turns its term into q_t·(Pμ)_o.) The
-background is the distribution of all labels, or a distribution of its own for each sample. There
-may be one matrix P for all positions, or several side by side, each *owned* by one position.
+*background*, a given distribution that replaces positions that are unknown or missing. (For iid
+contexts this is exact: leaving a position out turns its term into q_t·(Pμ)_o.) The background is
+the distribution of all labels, or a separate distribution for each sample. There may be one matrix
+P for all positions, or several matrices side by side, each *owned* by one position.
 """
 
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from scb.mixture.tuning import TUNING
 
 
 class Background(NamedTuple):
-    """A distribution for each sample, where the background is more than the distribution of all
+    """A distribution for each sample, used if the background is more than the distribution of all
     labels.
     """
 
@@ -52,23 +52,23 @@ class Mixture:
         return len(self.P)
 
     def place(self, t: int) -> slice:
-        """Which columns the matrix of position t has."""
+        """The columns that belong to the matrix of position t."""
         number = 0 if self.owners is None else self.owners.index(t)
         return slice(number * self.N, (number + 1) * self.N)
 
     def matrix(self, t: int) -> Array:
-        """(N, N): the matrix of position t, a view."""
+        """(N, N): a view of the matrix of position t."""
         return self.P[:, self.place(t)]
 
     def with_matrix(self, t: int, matrix: Array) -> "Mixture":
-        """Give position t a matrix of its own."""
+        """Give position t its own matrix."""
         owners = self.owners or ()
         # Columns without an owner only give slots something to point to.
         owned = self.P if owners else self.P[:, :0]
         return replace(self, P=np.c_[owned, matrix], owners=(*owners, t))
 
     def without_matrix(self, t: int) -> "Mixture":
-        """Take its matrix from position t. The last matrix stays, without an owner, so slots have
+        """Remove the matrix of position t. The last matrix stays without an owner, so slots have
         columns to point to.
         """
         owners = tuple(owner for owner in self.owners or () if owner != t)
@@ -76,15 +76,15 @@ class Mixture:
         return replace(self, P=P, owners=owners)
 
     def lifted(self) -> "Mixture":
-        """With a little of the background in every column: no label is impossible, so EM can start
-        anywhere.
+        """The mixture with a little of the background in every column: no label is impossible, so
+        EM can start anywhere.
         """
         P = (1 - TUNING.lift) * self.P + TUNING.lift * self.background[:, None]
         return replace(self, P=P)
 
     def without(self, k: int, j: int) -> "Mixture":
-        """With slot j of state k at weight 0. Its weight goes to the other slots, some of it to
-        slot 0, the background.
+        """The mixture with weight 0 for slot j of state k. The weight of the slot goes to the other
+        slots, some of it to slot 0, the background.
         """
         q = self.q.copy()
         q[k, j] = 0.0
@@ -95,7 +95,7 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Initial:
-    """Where a search starts: matrices, and for each state the positions that seem to matter."""
+    """The start of a search: matrices and, for each state, the positions that seem to matter."""
 
     # (N, C), matrices side by side
     P: Array
@@ -109,13 +109,13 @@ class Initial:
     def without_positions(
         cls, P: Array, states: int, owners: tuple[int, ...] | None = None
     ) -> "Initial":
-        """Matrices alone."""
+        """The start with the matrices alone."""
         return cls(P, [np.zeros(0, np.intp)] * states, [np.zeros(0)] * states, owners)
 
 
 def weight_table(weights: list[Array], background: Array, width: int | None = None) -> Array:
-    """(K, width): the weight of the background (K,) in slot 0, or 1 where there is no position;
-    what is left of 1 in the slots 1, 2, … in proportion to ``weights``.
+    """(K, width): the weight of the background (K,) in slot 0, or 1 if there is no position. The
+    remaining weight is divided among the slots 1, 2, … in proportion to ``weights``.
     """
     q = np.zeros((len(weights), width or 1 + max(len(w) for w in weights)))
     for k, w in enumerate(weights):
@@ -131,19 +131,19 @@ def rounded(P: Array) -> Array:
 
 
 def quotient(a: Array | float, b: Array) -> Array:
-    """a/b, and 0 where b is not positive."""
+    """a/b, or 0 where b is not positive."""
     return np.divide(a, b, out=np.zeros_like(b), where=b > 0)
 
 
 def normalised(counts: Array, axis: int, otherwise: Array) -> Array:
-    """Counts divided by their sums along an axis; ``otherwise`` where a sum is 0."""
+    """Counts divided by their sums along an axis, or ``otherwise`` where a sum is 0."""
     mass = counts.sum(axis=axis, keepdims=True)
     return np.where(mass > 0, counts / np.where(mass > 0, mass, 1.0), otherwise)
 
 
 def smoothed_columns(pairs: Array, distribution: Array) -> Array:
     """(N, N): the distribution of the label given the token, from a table of pairs (label, token)
-    and half a label with the distribution of all.
+    and half a label distributed as all labels.
     """
     smooth = pairs + 0.5 * distribution[:, None]
     return smooth / smooth.sum(axis=0)

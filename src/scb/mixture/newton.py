@@ -1,11 +1,11 @@
-"""Newton steps for a mixture: with the matrix of second derivatives where that is small, else by
+"""Newton steps for a mixture: with the matrix of second derivatives if it is small, otherwise by
 conjugate gradients.
 
 With the matrix, a step goes to the maximum of a quadratic model of the log-likelihood on the
 simplices: entries that would become negative go to 0, and the others are solved for again. The
-model has the second derivatives themselves where they make it concave. They may not, since P and q
-multiply each other; then the model has only the products of first derivatives, which always make it
-concave, and a ridge if the step reaches too far. For conjugate gradients the EM step is the
+model uses the second derivatives if they make it concave. They may not, since P and q multiply each
+other; in that case the model uses only the products of first derivatives, which always make it
+concave, and a ridge if the step is too long. For conjugate gradients, the EM step serves as the
 preconditioner (Jamshidian and Jennrich 1993).
 """
 
@@ -27,7 +27,7 @@ Step = tuple[Array, Array]  # in P (N, C) and in q (K, s)
 
 
 class Point(NamedTuple):
-    """Parameters, and the log-likelihood with its derivatives there."""
+    """Parameters, with the log-likelihood and its derivatives at them."""
 
     at: Mixture
     loglik: float
@@ -41,8 +41,8 @@ class Point(NamedTuple):
 
     @property
     def excess_P(self) -> Array:
-        """(N, C): by how much a derivative exceeds its column's mean; positive where an entry wants
-        to grow.
+        """(N, C): by how much a derivative exceeds its column's mean; positive where increasing the
+        entry raises the likelihood.
         """
         return self.gP - (self.at.P * self.gP).sum(axis=0)
 
@@ -56,8 +56,8 @@ class Point(NamedTuple):
 
 
 def revived(rows: Rows, point: Point, held: Flags) -> Point:
-    """With a little mass on entries of P that are 0 and should not be: EM alone cannot bring them
-    back.
+    """The point with a little mass on entries of P that are 0 but should not be, since EM alone
+    cannot revive them.
     """
     at = point.at
     lost = (TUNING.zero >= at.P) & (point.excess_P > 0) & ~held
@@ -74,12 +74,12 @@ def revived(rows: Rows, point: Point, held: Flags) -> Point:
 def newton_step(
     rows: Rows, point: Point, held: Flags, caution: int = 0
 ) -> tuple[Point | None, int]:
-    """A Newton step with the matrix of second derivatives, None if none climbs; and the caution
-    with which to take the next one.
+    """A Newton step with the matrix of second derivatives, or None if no step climbs; and the
+    caution with which to take the next step.
 
     Caution numbers the models that are tried, from the second derivatives themselves to the one
-    with the largest ridge. The next step begins with the model that climbed, or one before it if it
-    was the first. Entries of P that are ``held`` stay 0.
+    with the largest ridge. The next step begins with the model that climbed or, if that was the
+    first model tried, with the one before it. Entries of P that are ``held`` stay 0.
     """
     at = point.at
     PP, Pq, qq, mixed = rows.total(RowTable.curvature, at)
@@ -171,10 +171,11 @@ def _shortened(
 
 
 def newton_step_by_products(rows: Rows, point: Point, held: Flags, exact: bool) -> Point | None:
-    """A Newton step by conjugate gradients, shortened until the log-likelihood is no lower; None if
-    it never is.
+    """A Newton step by conjugate gradients, shortened until the log-likelihood does not decrease;
+    None if it always decreases.
 
-    Entries of P that want to grow may, however small they are; those that are ``held`` stay at 0.
+    Entries of P may grow, however small they are, if this raises the likelihood; entries that are
+    ``held`` stay at 0.
     """
     at = point.at
     eager = (point.excess_P > 0) & ~held
@@ -192,12 +193,12 @@ def inverse_along(
     eager: Flags | None = None,
     exact: bool = False,
 ) -> Step:
-    """H⁻¹·(in_P, in_q) on the simplices by conjugate gradients, H minus the second derivatives;
-    entries at 0 do not move.
+    """H⁻¹·(in_P, in_q) on the simplices by conjugate gradients, where H is minus the second
+    derivatives. Entries at 0 do not move.
 
-    With the first derivatives as its argument this is Newton's step. Entries of P that are
-    ``eager`` (N, C) may move even at 0: they count as if a single label had come with them, at
-    least. It ends early where the likelihood is not concave.
+    If the argument is the first derivatives, the result is Newton's step. Entries of P that are
+    ``eager`` (N, C) may move even at 0: each counts as if at least one label had occurred with it.
+    The iteration ends early where the likelihood is not concave.
     """
     at = point.at
     project = _em_direction(point, eager)

@@ -1,7 +1,7 @@
-"""Some samples, and everything that a fit counts on them.
+"""A partition of the samples, and everything that a fit counts in it.
 
-A fit needs sums over samples and nothing else. ``Partition`` computes such a sum over the samples
-in one place; ``data.Data`` adds the sums of all places. On one machine there is one partition.
+A fit needs only sums over samples. ``Partition`` computes such a sum over the samples in one place;
+``data.Data`` adds the sums of all places. On one machine there is one partition.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -56,8 +56,8 @@ class Partition:
 
     @classmethod
     def from_blocks(cls, walked: list[Block], blocks: Iterable[Block] | None = None) -> "Partition":
-        """The samples in some blocks; there may be none. Where those ``walked`` lack their
-        tokens, ``blocks`` makes them again.
+        """The samples in some blocks; there may be none. If the blocks that were ``walked`` lack
+        their tokens, ``blocks`` produces them again.
         """
         nothing = np.zeros(0, np.int64)
         last = np.concatenate([nothing, *(block.last for block in walked)])
@@ -82,7 +82,7 @@ class Partition:
 
     @property
     def total_weight(self) -> float:
-        """How often all samples count together: their number, unless they have weights."""
+        """The total weight of all samples, which is their number unless they have weights."""
         return self.n if self.weight is None else float(self.weight.sum())
 
     @cached_property
@@ -97,7 +97,7 @@ class Partition:
         return counts.reshape(shape.K, shape.N).astype(float)
 
     def with_background(self, background: Background) -> "Partition":
-        """The same samples, each with a background of its own."""
+        """The same samples, each with its own background."""
         given = background.which.size
         if given != self.n:
             raise InputError(f"the background is given for {given} samples: here are {self.n}")
@@ -111,8 +111,8 @@ class Partition:
     # -------------------------------------------------------------------------------------- walking
 
     def chunks(self, most: int | None = None) -> Iterator[tuple[slice, Block]]:
-        """Parts of the blocks with at most so many samples, or whole blocks; each with its place
-        among all.
+        """Parts of the blocks with at most the given number of samples, or whole blocks, each with
+        its place among all samples.
         """
         done = 0
         for block in self.blocks:
@@ -138,7 +138,7 @@ class Partition:
         return Block(tokens, np.concatenate(starts), self.last[:n], self.label[:n])
 
     def gather(self, positions: Positions, N: int) -> AnyArray:
-        """(n, s): the tokens of samples at ``positions[state]`` (K, s); N where there is none."""
+        """(n, s): the tokens of samples at ``positions[state]`` (K, s); N if there is no token."""
         out = np.empty((self.n, positions.shape[1]), dtype=token_dtype(N + 1))
         for at, chunk in self.chunks():
             gather_tokens(chunk.tokens, chunk.starts, chunk.last, positions, N, out[at])
@@ -146,7 +146,7 @@ class Partition:
 
     def only(self, first: int, choose: Callable[..., Flags], *arguments: Any) -> "Partition":
         """The samples that choose(partition, their numbers (n,), *arguments) marks; no token is
-        copied. The first sample has the number ``first`` among those of all partitions.
+        copied. The first sample has the number ``first`` among the samples of all partitions.
         """
         chosen = choose(self, first + np.arange(self.n), *arguments)
         blocks = [block.some(np.flatnonzero(chosen[at])) for at, block in self.chunks()]
@@ -159,7 +159,7 @@ class Partition:
     # ------------------------------------------------------------------------------------- counting
 
     def rows(self, shape: Shape, at: Slots, counted: bool) -> RowTable:
-        """The samples at these slots, as one row each or with equal ones ``counted``."""
+        """The samples at these slots, as one row each or with equal samples ``counted``."""
         if not counted:
             columns = at.columns(shape.N, self.gather(at.positions, shape.N), self.last)
             samples = columns, self.last, self.label, self.weights
@@ -174,7 +174,7 @@ class Partition:
         return at.table(shape.N, occurring, counts[occurring].astype(float), index=row[codes])
 
     def sorted_rows(self, shape: Shape, at: Slots) -> RowTable | None:
-        """The samples at these slots, with equal ones counted, where there are too many codes for a
+        """The samples at these slots, with equal ones counted, if there are too many codes for a
         table of them; None if few samples are equal.
         """
         most = TUNING.fewer_rows * self.n
@@ -196,8 +196,8 @@ class Partition:
     def scores(
         self, shape: Shape, table: Array, weight: Array | None = None, folds: Ints | None = None
     ) -> Array:
-        """(K, T): Σ_i weight_i · table[o_i, x_it] over the samples of each state, o_i the label;
-        besides, samples count as often as they do.
+        """(K, T): Σ_i weight_i · table[o_i, x_it] over the samples of each state, where o_i is the
+        label; each term is also multiplied by how often its sample counts.
 
         Where states have ``folds`` (K,), each fold has N rows of the table.
         """
@@ -227,8 +227,8 @@ class Partition:
     def distributions(
         self, rows: RowTable, at: Mixture, k: int | None = None
     ) -> Iterator[tuple[Block, Array, Ints, Array]]:
-        """Parts of the samples of state k, or of all; for some rows the distribution of the label
-        (r, N); the row and the weight of each sample.
+        """For parts of the samples of state k, or of all samples: the distributions (r, N) of the
+        label in some rows, and the row and the weight of each sample.
         """
         weights = self.weights
         chosen = np.ones(len(rows.last), bool) if k is None else rows.last == k
@@ -250,12 +250,12 @@ class Partition:
     def inverse_probabilities(
         self, rows: RowTable, at: Mixture, k: int | None = None
     ) -> Iterator[tuple[Block, Array, Ints, Array]]:
-        """As ``distributions``, with one over the probability of every label (r, N)."""
+        """The same as ``distributions``, with one over the probability of every label (r, N)."""
         for chunk, f, row, weight in self.distributions(rows, at, k):
             yield chunk, 1 / np.maximum(f, TUNING.tiny), row, weight
 
     def missing(self, shape: Shape) -> Array:
-        """(K, T): of the samples with each state, how many have no token at each position."""
+        """(K, T): how many samples with each state have no token at each position."""
         absent = np.zeros((shape.K, shape.T))
         most = TUNING.samples_at_once
         for at, chunk in self.chunks():
@@ -270,8 +270,8 @@ class Partition:
     def source_tables(
         self, rows: RowTable, shape: Shape, k: int, at: Mixture
     ) -> tuple[Array, Array]:
-        """Score and information (T, N, N) of a matrix (token, label) that a position may get, over
-        the samples with state k.
+        """The score and the information (T, N, N) of a matrix (token, label) that a position may
+        get, over the samples with state k.
         """
         scores = np.zeros((shape.T, shape.N, shape.N))
         information = np.zeros_like(scores)
@@ -280,9 +280,7 @@ class Partition:
         return scores, information
 
     def label_tables(self, rows: RowTable, shape: Shape, at: Mixture) -> tuple[Array, Array]:
-        """Tables (T, N, N) of how often a token came with a label, and how often it was expected
-        to.
-        """
+        """Tables (T, N, N): how often each token occurred with each label, and the expectation."""
         came = np.zeros((shape.T, shape.N, shape.N))
         expected = np.zeros_like(came)
         for chunk, f, row, weight in self.distributions(rows, at):
@@ -301,8 +299,8 @@ class Partition:
         """(K, r): Σ_i P_t[o_i, x_it]/f_i and Σ_i Σ_o P_t[o, x_it]²/f_io, for r positions with
         matrices P_t (r, token, label).
 
-        Each label o counts as having at least the probability ``floor[o]``: where f makes one
-        impossible that P_t allows, the second sum would be infinite.
+        Each label o counts as having at least the probability ``floor[o]``. Otherwise the second
+        sum would be infinite if f made a label impossible that P_t allows.
         """
         scores = np.zeros((shape.K, len(positions)))
         information = np.zeros_like(scores)
@@ -312,8 +310,8 @@ class Partition:
         return scores, information
 
     def pair_tables(self, shape: Shape, pairs: Positions) -> Array:
-        """(r, N, N): how often each label came with each token at each (k, t) of ``pairs`` (r, 2),
-        which are sorted by k.
+        """(r, N, N): how often each label occurred with each token at each (k, t) of ``pairs`` (r,
+        2), which are sorted by k.
         """
         N = shape.N
         states = pairs[:, 0]
@@ -334,7 +332,8 @@ class Partition:
 
     def chi_squares(self, shape: Shape, mu: Array) -> Array:
         """(K, T): χ² of label against token at each position of iid contexts, from the first
-        ``start_tokens`` tokens."""
+        ``start_tokens`` tokens.
+        """
         head = self.head()
         chi = np.zeros((shape.K, shape.T))
         order = np.argsort(head.last, kind="stable")

@@ -1,15 +1,16 @@
-"""The policy of a search in which each position has a matrix of its own: an additive model, f = Σ_ℓ
+"""The policy of a search in which each position has its own matrix: an additive model, f = Σ_ℓ
 q_ℓ^(k) P_ℓ[o, x_ℓ].
 
-A position that has no matrix yet is judged by the labels that came and those that were expected
-with each of its tokens; one whose matrix is known from other states by a score test on its weight
-alone. What must be reached is the price of the matrix (``price``), or of one column for the current
-symbol where that is the state; and the extended BIC's penalty for the weights and for the choice of
+A position that has no matrix yet is judged by the observed and expected labels for each of its
+tokens. A position whose matrix is known from other states is judged by a score test on its weight
+alone. The gain must exceed the price of the matrix (``price``), or of one column for the current
+symbol if that is the state, plus the extended BIC's penalty for the weights and for the choice of
 the position. A weight costs the logarithm of the number of samples of its state.
 
-Where the current symbol is the state, it stands for what is common: it is in every state from the
-start, so another lag is judged only by what its symbol changes. At the end it goes where the other
-lags can say the same without it.
+If the current symbol is the state, it represents what is common to all windows of that state: it is
+a slot of every state from the start, so another lag is judged only by what its symbol changes. At
+the end, the current symbol is removed from states in which the other lags can explain the same
+without it.
 """
 
 from dataclasses import replace
@@ -35,13 +36,13 @@ Tables = tuple[Array, Array]
 
 
 def is_current(data: Data, t: int) -> bool:
-    """Whether position t is the current symbol, where windows end with it and it is the state."""
+    """Whether position t is the current symbol, if windows end with it and it is their state."""
     return data.K > 1 and t == data.T - 1
 
 
 def removals(search: Selection, rows: Rows) -> list[Removal]:
-    """Every slot, and every lag that several states attend to, with its cost; except the current
-    symbol beside other lags.
+    """Every slot, and every lag that several states attend to, with its cost. The current symbol is
+    excluded if there are other lags.
     """
     data = search.data
     prices = Prices(data, rows, search.mixture)
@@ -80,8 +81,8 @@ def candidates(
     least: float = 1.0,
     most: float = np.inf,
 ) -> Proposal:
-    """For each state the position that gains most beyond ``least`` times its cost, and the one that
-    does so for all together.
+    """For each state, the position that gains most beyond ``least`` times its cost, and the
+    position that does so for all states together.
     """
     data = search.data
     occurring = np.flatnonzero(data.counts).tolist()
@@ -226,7 +227,7 @@ def _full_prices(data: Data, k: int) -> Array:
 
 
 def add_current(search: Selection) -> None:
-    """Put the current symbol into every state that occurs, where it is the state."""
+    """Add the current symbol to every state that occurs, if it is the state."""
     data = search.data
     current = data.T - 1
     matrices = {}
@@ -261,14 +262,15 @@ def remove_current(search: Selection) -> None:
 
 
 def settle_gauge(search: Selection, rows: Rows) -> Flags:
-    """Settle what the data leave open, and return (N, C): the entries of P that are 0 by this
-    convention.
+    """Fix by convention what the data leave open, and return (N, C): the entries of P that are 0 by
+    this convention.
 
-    What is common to all columns of a matrix can be in it or in another matrix that the same states
-    use: the likelihood is the same; the weights are not. So it goes to the shortest lag that can
-    take it, which leaves each other lag with the least weight that explains the data. A lag can
-    take it if it is the current symbol as the state, and all states attend to it that attend to the
-    other lag; or if one state attends to both, and no other to either.
+    The part that is common to all columns of a matrix can be moved to another matrix that the same
+    states use: the likelihood stays the same, but the weights change. By convention, the common
+    part goes to the shortest lag that can take it, which leaves every other lag with the least
+    weight that explains the data. A lag can take it in two cases: if the lag is the current symbol
+    as the state, and every state that attends to the other lag attends to it; or if one state
+    attends to both lags, and no other state attends to either.
     """
     mixture = replace(search.mixture, P=search.mixture.P.copy(), q=search.mixture.q.copy())
     used = rows.total(RowTable.evaluate, mixture).P.sum(axis=0) > 0

@@ -1,20 +1,22 @@
-"""What a transition matrix costs, in nats: its marginal likelihood, in place of a count of entries.
+"""The cost of a transition matrix in nats, based on its marginal likelihood instead of its number
+of entries.
 
-A matrix may gain as much as any by learning its labels by heart. So its gain is taken over all
-matrices that it might have been: each column is drawn from a Dirichlet distribution α·G about the
-distribution G of all labels (MacKay and Peto 1995). The price is how far that falls short of the
-maximum:
+A matrix that merely memorises its labels can gain as much as any other. So its gain is averaged
+over all matrices that it might have been: each column is drawn from a Dirichlet distribution α·G
+about the distribution G of all labels (MacKay and Peto 1995). The price is how far this average
+falls short of the maximum:
 
     price = Σ_o C[o] log(C[o]/n) − log ∫ Π_o p[o]^C[o] Dirichlet(p | αG) dp
 
-for the n labels C of a column. In a mixture C are expected labels; then the log-likelihood minus
-the price is a lower bound on the marginal likelihood, that of the variational method. With many
-labels for each entry a column costs (N − 1)/2 · log n, as in the BIC. With few, it costs about as
-much as the entries in which it differs from G. So the same rule serves 2 symbols and 2,000.
+for the n labels C of a column. In a mixture, C are expected labels; then the log-likelihood minus
+the price is the lower bound on the marginal likelihood that the variational method uses. With many
+labels for each entry, a column costs (N − 1)/2 · log n, as in the BIC. With few labels, a column
+costs about as much as the entries in which it differs from G. So the same rule works for 2 symbols
+and for 2,000.
 
-The concentration α is the one that makes the labels of all columns most likely, up to N²/2: then
-each entry of a column is worth as much as N/2 labels, on average. Beyond it a matrix whose columns
-are all alike would cost nothing, and any lag would do.
+The concentration α is the value that makes the labels of all columns most likely, but at most N²/2;
+at this limit, each entry of a column is worth N/2 labels on average. Without a limit, a matrix
+whose columns are all alike would cost nothing, so any lag could be added.
 """
 
 import numpy as np
@@ -27,7 +29,8 @@ from scb.mixture.tuning import TUNING
 class ColumnCounts:
     """Expected labels (N, C) of the columns of a matrix, and their marginal likelihood.
 
-    ``base`` (N,) is the distribution of all labels, or (N, C), one for each column.
+    ``base`` is the distribution (N,) of all labels, or (N, C), with one distribution for each
+    column.
     """
 
     def __init__(self, counts: Array, base: Array) -> None:
@@ -53,8 +56,8 @@ class ColumnCounts:
         return self._by_column(ratio) + gammaln(alpha) - gammaln(alpha + self.n)
 
     def concentration(self, start: float | None = None) -> float:
-        """The concentration that makes the labels most likely, by halving and doubling; from the
-        largest one unless another is given.
+        """The concentration that makes the labels most likely, found by halving and doubling. The
+        search starts from the largest concentration unless another is given.
         """
         largest = self.N**2 / 2
         best = largest if start is None else start
@@ -70,8 +73,8 @@ class ColumnCounts:
 
 
 def column_prices(counts: Array, base: Array) -> Array:
-    """(C,): what each column of a matrix of expected labels (N, C) costs, in nats; 0 for an empty
-    one. See ``ColumnCounts`` for ``base``.
+    """(C,): the cost of each column of a matrix of expected labels (N, C), in nats; an empty column
+    costs 0. See ``ColumnCounts`` for ``base``.
     """
     columns = ColumnCounts(counts, base)
     return np.maximum(columns.largest() - columns.marginal(columns.concentration()), 0.0)

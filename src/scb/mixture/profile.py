@@ -1,13 +1,14 @@
 """Intervals from the profile of the likelihood, for entries of P and weights near 0 or 1.
 
-There the likelihood is far from a parabola: an entry with only a handful of labels has an interval
-like that of a count. An entry is moved away from its estimate, the others follow as the Fisher
-information says is best, and the log-likelihood itself, not its parabola, says where to stop. All
-entries are moved side by side, so one pass over the rows serves them all.
+Near 0 or 1, the likelihood is far from a parabola: an entry with only a few labels has an interval
+like that of a count. An entry is moved away from its estimate, the other entries follow as the
+Fisher information predicts, and the log-likelihood itself, not its parabola, determines where to
+stop. All entries are moved in parallel, so one pass over the rows serves them all.
 
-Upwards, an entry of P is judged with a third of a label more; downwards, its complement is. An
-entry without a label would otherwise have its upper end at 1.9 labels, which misses the truth too
-often. A third makes the median of a count right; Jeffreys' half label covers more than it should.
+For the upper end, a third of a label is added to an entry of P; for the lower end, it is added to
+the complement of the entry. Otherwise, an entry without a label would have its upper end at 1.9
+labels, which is too often below the true value. A third of a label makes the median of a count
+right, whereas with Jeffreys' half label the coverage is higher than it should be.
 """
 
 from dataclasses import dataclass, replace
@@ -40,8 +41,8 @@ class Profile:
         return self._around(0, np.full(self.at.P.shape, reach))
 
     def around_q(self, reach: Array) -> tuple[Array, Array]:
-        """The same for the weights, (K, s) each; those of state k reach ``reach[k]`` standard
-        errors.
+        """The same for the weights, (K, s) each; the intervals of state k reach ``reach[k]``
+        standard errors.
         """
         return self._around(1, np.repeat(reach[:, None], self.at.q.shape[1], axis=1))
 

@@ -1,4 +1,4 @@
-"""What ``recover`` returns: estimates of P and Q with their uncertainty, as text and as HTML."""
+"""The result of ``recover``: estimates of P and Q with their uncertainty, as text and as HTML."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ _TABLE_COLUMNS = 15
 class StandardErrors(NamedTuple):
     """Standard errors of the estimates V and A of a ``Recovery``, given the support.
 
-    They are 0 where A is 0, and NaN for entries that the data do not determine.
+    The standard errors are 0 where A is 0, and NaN for entries that the data do not determine.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class StandardErrors(NamedTuple):
 
 @dataclass(frozen=True)
 class Intervals:
-    """Confidence intervals of the estimates of a ``Recovery``. Used as a sequence, it is ``A``.
+    """Confidence intervals of the estimates of a ``Recovery``; as a sequence, the object is ``A``.
 
     Attributes
     ----------
@@ -100,29 +100,32 @@ class Recovery:
         The estimate of Q. The unexplained part of a column is spread evenly over its T positions,
         so a column for which no position was found is uniform.
     support : list of N integer arrays (size,)
-        The positions found for each last token, in ascending order; empty if none was found.
+        The positions found for each last token, in ascending order; an array is empty if no
+        position was found.
     stderr : StandardErrors
         The standard errors ``stderr.V`` and ``stderr.A``, from the Fisher information; NaN for the
-        spectral method. In an incomplete column they take the unexplained part into account.
+        spectral method. In an incomplete column, the standard errors take the unexplained part into
+        account.
     n_samples : int
         The number of samples, or of windows if the data are sequences.
     loglik : float
         The log-likelihood of the labels, in nats. If no position was found for a last token, its
-        labels are predicted by the distribution of all labels. NaN for the spectral method.
+        labels are predicted by the distribution of all labels. The value is NaN for the spectral
+        method.
     gap : float
-        A certificate of the optimum: an upper bound, in nats, on what the log-likelihood could
-        still gain by changing V alone plus what it could gain by changing the weights of A alone.
+        A certificate of the optimum: an upper bound, in nats, on the sum of what the log-likelihood
+        could still gain by changing V alone and by changing the weights of A alone.
     path : list of float
         The log-likelihood after each step of the last fit; it never decreases.
     unexplained : (N,) array
-        The part of each column of Q that the positions found do not explain. It is the fitted
-        weight of a background, the distribution of the labels: 1 if no position was found, and 0 if
-        the background is not needed. NaN for the spectral method.
+        The part of each column of Q that the positions found do not explain. This part is the
+        fitted weight of a background, the distribution of the labels; it is 1 if no position was
+        found, 0 if the background is not needed, and NaN for the spectral method.
     unexplained_ratio : (N,) array
-        Twice the log-likelihood ratio for that background, with all other columns taken as complete
-        except those marked as incomplete. It is approximate where it is far from significant. For
-        complete columns it is 0 half the time and otherwise follows a χ² distribution with one
-        degree of freedom. NaN if no position was found.
+        Twice the log-likelihood ratio for adding the background to a column, with all other columns
+        taken as complete except those marked as incomplete. The ratio is approximate where it is
+        far from significant. For complete columns, the ratio is 0 half the time and otherwise
+        follows a χ² distribution with one degree of freedom. It is NaN if no position was found.
     mu : (N,) array
         The relative frequency of each token in the contexts.
     method : str
@@ -130,7 +133,7 @@ class Recovery:
     n_parameters : int, default 0
         The number of parameters that the data can distinguish; 0 for the spectral method.
     rest_limit, profile : optional
-        Used by ``intervals``. They keep the data of the last fit alive.
+        Internal objects that ``intervals`` uses. They keep the data of the last fit in memory.
 
     Examples
     --------
@@ -192,11 +195,11 @@ class Recovery:
     def intervals(self, level: float = 0.95) -> Intervals:
         """Compute confidence intervals for P and for the attention weights.
 
-        The interval of an entry of P contains it with a probability of about ``level``. The
-        intervals of the weights are simultaneous: with that probability, all weights of a column
-        lie in their intervals. Intervals extend equally many standard errors to either side of the
-        estimate, except near 0 and 1. There they come from the profile of the likelihood, unless
-        that takes too long (with more than about 40 tokens).
+        The interval of an entry of P contains the true value with a probability of about ``level``.
+        The intervals of the weights are simultaneous: with that probability, all weights of a
+        column lie in their intervals. Intervals extend the same number of standard errors to either
+        side of the estimate, except near 0 and 1. Near 0 and 1, intervals are computed from the
+        profile of the likelihood, unless this takes too long (with more than about 40 tokens).
 
         The intervals of the weights allow for a position that was not found, even if the column is
         not marked as incomplete, so a single position of weight 1 has an interval too. The
@@ -210,8 +213,8 @@ class Recovery:
         Returns
         -------
         Intervals
-            The ends of the intervals, for P in ``V`` and for the weights in ``A``. NaN if there are
-            no standard errors.
+            The ends of the intervals, for P in ``V`` and for the weights in ``A``. The ends are NaN
+            if there are no standard errors.
         """
         if not 0 < number("level", level) < 1:
             raise InputError(f"level = {level}: it must lie between 0 and 1")
@@ -250,13 +253,14 @@ class Recovery:
     def report(self) -> str:
         """Return a report as text, which is also what printing the object shows.
 
-        It shows the sizes, the log-likelihood and the certificate. For each last token, it lists
-        the positions found, with their weights and standard errors, and the unexplained part.
+        The report shows the sizes, the log-likelihood and the certificate. For each last token, the
+        report lists the positions found, with their weights and standard errors, and the
+        unexplained part.
 
         Returns
         -------
         str
-            The report, in several lines.
+            The report, which has several lines.
         """
         nats = f"{self.loglik:.6g} nats ({self.loglik / self.n_samples:.5f} per sample)"
         lines = [self._sizes(), f"log-likelihood {nats}; certificate {self.gap:.1e} nats"]

@@ -1,4 +1,4 @@
-"""``recover``: from data to (P, Q) with its support, standard errors and a certificate."""
+"""``recover`` estimates (P, Q) from data, with the support, standard errors and a certificate."""
 
 from typing import Any, Literal
 
@@ -38,15 +38,15 @@ def recover(
     ----------
     data : Batch, iterable of batches, or sequences of tokens
         The samples: a ``Batch``; a list or other iterable of batches; a function that returns an
-        iterator of batches, called once for each pass, so the data need not fit into memory; or one
-        sequence of tokens or a list of them, together with ``max_lag``. Dask collections of batches
-        or sequences are processed where they are stored.
+        iterator of batches, which is called once for each pass, so the data need not fit into
+        memory; or, together with ``max_lag``, one sequence of tokens or a list of sequences. Dask
+        collections of batches or sequences are processed where they are stored.
     N : int, optional
         The number of tokens. The default is the largest token that occurs plus one.
     max_lag : int, optional
-        Required for sequences: the number T of positions in a window. The token before the label
-        selects the attention, and position t is T + 1 − t tokens before the label, so position 0 is
-        the oldest.
+        The number T of positions in a window, which is required for sequences. The token before the
+        label selects the attention, and position t is T + 1 − t tokens before the label, so
+        position 0 is the oldest.
     method : {"likelihood", "spectral"}, default "likelihood"
         "likelihood" finds positions by score tests and likelihood ratios and estimates by maximum
         likelihood. "spectral" stops at the estimates from moments, which are valid only if the

@@ -1,8 +1,7 @@
-"""Samples reduced to the positions that matter: what the likelihood needs of them, and nothing
-else.
+"""Samples reduced to the positions that matter, with only what the likelihood needs.
 
 A *slot* of a state k is a place in its mixture: the position that it looks at, and the matrix from
-which it takes a column. Slots that look at no position, or where no token is there, take the
+which it takes a column. Slots that look at no position, or at a position without a token, use the
 *background*, a given distribution of the label. A *row* is the state, the label and the columns
 that the slots point to; samples with equal rows and the same background can be counted as one.
 """
@@ -36,7 +35,7 @@ NO_POSITION = -1
 
 @dataclass(frozen=True)
 class Slots:
-    """Where the slots of every state look."""
+    """The positions that the slots of every state look at."""
 
     # (K, s), ``NO_POSITION`` where a slot takes the background
     positions: Positions
@@ -46,8 +45,8 @@ class Slots:
 
     @classmethod
     def everywhere(cls, positions: Positions, states: int, matrices: int = 1) -> "Slots":
-        """One slot for each of some positions (s,), the same in every state; they share a matrix,
-        or have one each.
+        """One slot for each of some positions (s,), the same in every state. The slots share a
+        matrix or have one each.
         """
         matrix = np.arange(len(positions)) if matrices > 1 else np.zeros(len(positions), np.intp)
         return cls(np.tile(positions, (states, 1)), np.tile(matrix, (states, 1)), matrices)
@@ -60,9 +59,9 @@ class Slots:
         width: int | None = None,
         folds: Ints | None = None,
     ) -> "Slots":
-        """Slot 0 of every state is the background, the others look at its support; position
-        ``owners[i]`` has matrix i. Without owners, state k has matrix ``folds[k]``, or the only
-        one.
+        """Slot 0 of every state is the background, and the other slots look at its support;
+        position ``owners[i]`` has matrix i. Without owners, state k has matrix ``folds[k]``, or the
+        only matrix.
         """
         shape = len(support), width or 1 + max(len(s) for s in support)
         positions = np.full(shape, NO_POSITION)
@@ -93,8 +92,9 @@ class Slots:
         return np.flatnonzero((self.positions >= 0).any(axis=0))
 
     def codes(self, N: int) -> int:
-        """How many codes there can be: one integer for (state, label, tokens at the slots), which
-        ``encode_rows`` makes. Tokens are 0 … N − 1, and N where a slot looks at no position.
+        """The number of possible codes; a code is one integer for (state, label, tokens at the
+        slots), which ``encode_rows`` computes. Tokens are 0 … N − 1, and N where a slot looks at no
+        position.
         """
         return len(self.positions) * int(N) * (int(N) + 1) ** self.used.size
 
@@ -118,7 +118,7 @@ class Slots:
 
 
 class Sums(NamedTuple):
-    """What one pass over rows adds up: the log-likelihood and its derivatives."""
+    """The sums of one pass over rows: the log-likelihood and its derivatives."""
 
     loglik: float
     P: Array  # (N, C)
@@ -148,7 +148,7 @@ class RowTable:
 
     @property
     def samples(self) -> tuple[AnyArray, Ints, Ints, Array]:
-        """What the kernels take first."""
+        """The first arguments of the kernels."""
         return self.columns, self.last, self.label, self.weight
 
     @cached_property
@@ -168,7 +168,7 @@ class RowTable:
         return Background(at.background[None], np.zeros(len(self.label), np.int64))
 
     def code_counts(self) -> tuple[AnyArray, AnyArray]:
-        """The codes that occur and how often, in few bytes: they are sent to the driver."""
+        """The codes that occur and how often, in few bytes, since they are sent to the driver."""
         assert self.code is not None
         code, weight = (
             x.astype(np.min_scalar_type(int(x.max(initial=0)))) for x in (self.code, self.weight)
@@ -183,7 +183,7 @@ class RowTable:
 
     @classmethod
     def joined(cls, tables: "Sequence[RowTable]") -> "RowTable":
-        """The rows of several tables in one, one after the other."""
+        """The rows of several tables in one table, one after another."""
         columns, last, label, weight = (
             np.concatenate(x) for x in zip(*(table.samples for table in tables), strict=True)
         )
@@ -208,8 +208,8 @@ class RowTable:
         return Sums(loglik, gP, gq)
 
     def weight_curvature(self, at: Mixture, asked: Flags) -> tuple[Array, Array, Array]:
-        """(K,), (K, s) and (K, s, s): the log-likelihood of the states (K,) asked for, its
-        derivatives in q, and minus the second ones; 0 for the other states.
+        """(K,), (K, s) and (K, s, s): the log-likelihood of the requested states (K,), its first
+        derivatives in q, and minus its second derivatives; 0 for the other states.
         """
         K, s = at.q.shape
         logliks = np.empty(K)
@@ -222,8 +222,8 @@ class RowTable:
         """Minus the second derivatives of the log-likelihood, by blocks: PP (N, C, C), Pq (N, C, K,
         s), qq (K, s, s), and 1/f.
 
-        That of P and q is Pq less the last block (N, C, K, s); the other parts are products of
-        first derivatives.
+        The block for P and q is Pq minus the last block (N, C, K, s); the other parts are products
+        of first derivatives.
         """
         PP, Pq, qq = blocks(at.P, at.q)
         mixed = np.zeros_like(Pq)
@@ -231,8 +231,8 @@ class RowTable:
         return PP, Pq, qq, mixed
 
     def curvature_along(self, at: Mixture, dP: Array, dq: Array) -> tuple[Array, Array]:
-        """Minus the second derivatives of the log-likelihood times a direction: (N, C) in P, (K, s)
-        in q.
+        """Minus the second derivatives of the log-likelihood times a direction, which is (N, C) in
+        P and (K, s) in q.
         """
         hP = np.empty(at.P.shape)
         hq = np.empty(at.q.shape)
@@ -265,7 +265,7 @@ class RowTable:
         return np.arange(len(self.label)) if self.index is None else self.index
 
     def pairs(self, j: int, N: int) -> Array:
-        """(N, N): how often each label came with each token in slot j, for one matrix."""
+        """(N, N): how often each label occurred with each token in slot j, for one matrix."""
         code = self.label * (N + 1) + self.columns[:, j]
         counts = np.bincount(code, self.weight, minlength=N * (N + 1))
         return counts.reshape(N, N + 1)[:, :N].astype(float)
@@ -296,7 +296,7 @@ class RowTable:
         return self._sum_by_state(np.log(self.likelihoods(at)), at)
 
     def removal_ratios(self, at: Mixture) -> Array:
-        """(K, s): twice the log-likelihood ratio of each slot, taken out as by ``Mixture.without``,
+        """(K, s): twice the log-likelihood ratio for removing each slot by ``Mixture.without``,
         with nothing fitted again.
         """
         under_background = self.under_background(at)
@@ -317,7 +317,7 @@ class RowTable:
 
 
 class StateScores:
-    """For each state, the distribution of its score Σ_i U_k[o_i, x_i]/f_i, a sum over its samples.
+    """The distribution of the score Σ_i U_k[o_i, x_i]/f_i of each state, a sum over its samples.
 
     U_k is ``U[folds[k]]`` of the (F, N, N) tables, o_i is the label of a sample and f_i its
     probability under the mixture ``at``. The labels are given, and the tokens x_i are iid μ.

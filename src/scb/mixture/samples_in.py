@@ -21,7 +21,7 @@ SUMMARY = itemgetter(1)
 
 
 class Summary(NamedTuple):
-    """What the driver has to know about some samples before they can be laid out for a fit."""
+    """What the driver must know about samples before they can be laid out for a fit."""
 
     widths: list[int]  # the different numbers of positions, in the order in which they came
     # How often each token occurs in the contexts; one entry for every token up to the largest,
@@ -32,7 +32,7 @@ class Summary(NamedTuple):
 
 @dataclass(frozen=True)
 class Restarted:
-    """Checked batches, read again in each pass, so samples need not fit into memory."""
+    """Checked batches that are read again in each pass, so samples need not fit into memory."""
 
     batches: Any  # what can be iterated repeatedly, or a function that returns an iterator
     N: int | None
@@ -43,8 +43,8 @@ class Restarted:
 
 
 def source_of(name: str, data: Any, overlap: int) -> Source:
-    """The pieces of any data; where one long array is cut, each begins with the ``overlap`` tokens
-    before it.
+    """The pieces of any data. If one long array is cut, each piece begins with the ``overlap``
+    tokens before it.
     """
     if not is_dask(data):
         return Source.here(data)
@@ -54,19 +54,19 @@ def source_of(name: str, data: Any, overlap: int) -> Source:
 def as_data(data: Any, N: int | None = None, max_lag: int | None = None) -> Data:
     """Check batches or sequences of tokens in one pass and lay them out for a fit.
 
-    What is accepted, and how much of it is held in memory:
+    The following data are accepted, with different needs of memory:
 
-    - a ``Batch``: used in place if its tokens are unsigned integers, otherwise copied once,
-      compactly;
-    - a list or tuple of batches, or anything else that can be iterated again and again: one batch
-      at a time;
-    - a function without arguments that returns an iterator of batches: called again for every pass,
+    - a ``Batch``, which is used in place if its tokens are unsigned integers and otherwise copied
+      once in compact form;
+    - a list or tuple of batches, or anything else that can be iterated repeatedly, which is read
       one batch at a time;
-    - an iterator of batches, which can be walked only once: it is kept as compact tokens (1 byte
-      each up to N = 256);
-    - one sequence of tokens or a list of sequences, with ``max_lag``: every window of max_lag + 2
-      tokens is a sample;
-    - collections of Dask: see ``scb.mixture.dask``.
+    - a function without arguments that returns an iterator of batches, which is called for every
+      pass and read one batch at a time;
+    - an iterator of batches, which can be read only once and is therefore kept as compact tokens (1
+      byte each up to N = 256);
+    - one sequence of tokens or a list of sequences, with ``max_lag``, in which every window of
+      max_lag + 2 tokens is a sample;
+    - collections of Dask (see ``scb.mixture.dask``).
     """
     if N is not None and (not isinstance(N, int | np.integer) or N < 2):
         raise InputError(f"N = {N}: there must be at least 2 tokens")

@@ -1,15 +1,15 @@
-"""Which positions matter, by likelihood: grow by score tests, prune by likelihood ratios, until
-neither changes anything.
+"""The selection of positions by likelihood: positions are added by score tests and removed by
+likelihood ratios until neither changes anything.
 
-``Selection`` is the search. Which positions look promising, and which slots may go at what cost, is
-decided by a policy: ``SHARED_MATRIX`` where all positions take their columns from one matrix,
-``MATRIX_PER_LAG`` where each has its own.
+``Selection`` is the search. A policy decides which positions look promising, and which slots may be
+removed at what cost: ``SHARED_MATRIX`` if all positions take their columns from one matrix, and
+``MATRIX_PER_LAG`` if each position has its own matrix.
 
-The cost of a slot is the extended BIC's penalty for it. A slot is *weak* if it is worth less with P
-fixed, which overstates its worth. States do not affect each other then, so one slot of each can go
-in one round, however many states there are. A slot is *in doubt* if it is worth a little more: then
-P is fitted again without it. All slots in doubt are first left out together; only if together they
-are worth their costs are they split into groups.
+The cost of a slot is the extended BIC's penalty for it. A slot is *weak* if it is worth less than
+its cost with P fixed, which overstates its worth. With P fixed, states do not affect each other, so
+one slot of each state can be removed in one round, however many states there are. A slot is *in
+doubt* if it is worth slightly more; then P is fitted again without it. All slots in doubt are first
+left out together, and split into groups only if together they are worth their costs.
 """
 
 from collections import Counter
@@ -48,7 +48,7 @@ class Removal(NamedTuple):
 
 
 class Policy(NamedTuple):
-    """What a search leaves to the kind of model."""
+    """The decisions in a search that depend on the kind of model."""
 
     # What may be left out
     removals: Callable[["Selection", Rows], list[Removal]]
@@ -79,8 +79,9 @@ class Selection:
 
     @classmethod
     def from_initial(cls, data: Data, policy: Policy, initial: Initial) -> "Selection":
-        """Start from the heaviest positions of an estimate, at most ``TUNING.most_at_start`` of a
-        state. The background gets a little of each state's weight, or all where no position is.
+        """Start from the heaviest positions of an estimate, at most ``TUNING.most_at_start`` per
+        state. The background gets a little of each state's weight, or all of it if the state has no
+        position.
         """
         support = []
         weights = []
@@ -127,7 +128,8 @@ class Selection:
         self, scores: Array, least: float, barred: list[Pair], most: float
     ) -> list[Pair]:
         """For each state that occurs, the position with the largest of its scores (K, T), if that
-        is ``least`` or more; not one that it has or that is barred, nor of a state with ``most``.
+        score is at least ``least``. Left out are positions that a state has or that are barred, and
+        states with ``most`` positions.
         """
         for k, s in enumerate(self.support):
             is_open = self.data.counts[k] and len(s) < most
@@ -183,8 +185,8 @@ class Selection:
         return False
 
     def weak(self, removals: list[Removal]) -> list[Slot]:
-        """The slots without weight, and those that are worth less than they cost with P fixed: at
-        most one removal for each state, and at most one of several slots.
+        """The slots without weight, and those that are worth less than they cost with P fixed.
+        There is at most one removal for each state, and at most one removal of several slots.
         """
         slots = self.empty_slots()
         touched = {k for k, _ in slots}
@@ -199,7 +201,7 @@ class Selection:
         return slots
 
     def doubtful(self, removals: list[Removal]) -> list[Removal]:
-        """What is worth little more than it costs with P fixed; at most two slots of a state."""
+        """Slots that are worth little more than they cost with P fixed; at most two per state."""
         near = [one for one in removals if one.ratio < self.policy.near_cost * one.cost]
         seen: Counter[int] = Counter()
         chosen = []
@@ -213,11 +215,11 @@ class Selection:
     def dispensable(
         self, rows: Rows, fit: Fit, doubtful: list[Removal]
     ) -> tuple[list[Slot], set[Pair]]:
-        """Slots that are worth less than their costs when P is fitted again without them; and the
-        pairs that are worth more.
+        """The slots that are worth less than their costs when P is fitted again without them, and
+        the pairs that are worth more.
 
-        All are left out together, then the less valuable half of them, and so on. The first group
-        that is not worth its costs is the answer.
+        All slots are left out together, then the less valuable half of them, and so on. The first
+        group that is not worth its costs is returned.
         """
         kept: set[Pair] = set()
         parts = [sorted(doubtful, key=lambda one: one.ratio / one.cost)] if doubtful else []
@@ -242,7 +244,7 @@ class Selection:
         return [], kept
 
     def settle_exactly(self, number: int) -> None:
-        """Remove the weakest positions or add the best, until each state has ``number`` of them."""
+        """Remove the weakest positions or add the best until each state has ``number`` of them."""
         while True:
             rows = self.rows()
             fit = self.fit(rows)
@@ -260,8 +262,8 @@ class Selection:
     # ----------------------------------------------------------------------------------------- fits
 
     def fit(self, rows: Rows) -> Fit:
-        """Maximum likelihood at the current positions, close enough to decide on them; the mixture
-        moves there.
+        """Maximise the likelihood at the current positions, closely enough to decide on them, and
+        move the mixture there.
         """
         many = TUNING.many_symbols < self.mixture.N
         options = {"tolerance": TUNING.close, "stall": TUNING.close} if many else {}
@@ -271,9 +273,7 @@ class Selection:
         return fit
 
     def final_fit(self, with_background: Flags) -> tuple[Rows, Fit]:
-        """Maximum likelihood to the end; beside the positions the background in the states (K,)
-        asked for.
-        """
+        """Maximise the likelihood to the end, with the background in the requested states (K,)."""
         at = self.mixture
         slots = (at.q[k, 1 : 1 + len(s)] for k, s in enumerate(self.support))
         weights = [np.maximum(np.round(w, 6), TUNING.empty) for w in slots]
@@ -286,8 +286,8 @@ class Selection:
         return rows, fit
 
     def ratios(self, rows: Rows, judged: list[Slot], beyond: Array) -> dict[Slot, float]:
-        """Twice the log-likelihood ratio of slots, with P fixed; overstated for those of state k
-        above ``beyond[k]``.
+        """Twice the log-likelihood ratio of slots, with P fixed; ratios of state k above
+        ``beyond[k]`` are overstated.
         """
         bounds = rows.total(RowTable.removal_ratios, self.mixture)
         ratios = {slot: float(bounds[slot]) for slot in judged}
@@ -321,7 +321,7 @@ class Selection:
         self.mixture = replace(self.mixture, q=q)
 
     def remove(self, slots: list[Slot]) -> None:
-        """Take slots out, and matrices that are no longer used; weight goes to other slots."""
+        """Remove slots, and matrices that are no longer used; the weight goes to other slots."""
         for k, j in sorted(slots, reverse=True):
             self.support[k] = np.delete(self.support[k], j - 1)
             q = self.mixture.without(k, j).q
@@ -344,7 +344,7 @@ class Selection:
         self.mixture = replace(self.mixture, q=q)
 
     def drop_unused_matrices(self) -> None:
-        """Positions that no state attends to lose their matrices."""
+        """Drop the matrices of positions that no state attends to."""
         for t in self.mixture.owners or ():
             if not self.users(t):
                 self.mixture = self.mixture.without_matrix(t)

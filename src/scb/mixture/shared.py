@@ -1,18 +1,18 @@
 """The policy of a search in which all positions take their columns from one matrix P.
 
 Growth. The derivative of the log-likelihood in a weight that is 0 is Σ_i (P[o_i, x_it]/f_i − 1).
-For iid contexts the tokens of a position without signal are iid μ whatever the others are, which
-gives the exact null distribution (``levels``). For sequences the sum is a martingale at the truth,
-with variance Σ_i (Σ_o P[o, x_it]²/f_io − 1). The best position of each state is tried if its score
-is as unlikely as a Gaussian above √c, with c as follows.
+For iid contexts, the tokens of a position without signal are iid μ whatever the other tokens are,
+which yields the exact null distribution (``levels``). For sequences, the sum is a martingale at the
+true parameters, with variance Σ_i (Σ_o P[o, x_it]²/f_io − 1). The best position of each state is
+tried if its score is at least as unlikely as a Gaussian above √c, with the c defined below.
 
-Criterion. A position of state k stays if twice the log-likelihood ratio reaches c. For sequences it
-is the extended BIC (Chen and Chen 2008), c = log n_k + 2 log(K·T), in which a parameter costs log
-n_k and its choice among K·T positions 2 log(K·T). Under a weight of 0 the ratio is above c with the
-chance that a Gaussian is above √c, so about 1/√(2π n_k c) false positions would pass in a fit. For
-iid contexts c is lower, chosen so that the chance of a false position among all K·T is 5/n_k, at
-most 5 %. (Where P has entries near 0, the ratio has heavier tails than that; the score's level,
-which is exact, then keeps the rate.)
+Criterion. A position of state k stays if twice the log-likelihood ratio reaches c. For sequences,
+this is the extended BIC (Chen and Chen 2008), c = log n_k + 2 log(K·T), in which a parameter costs
+log n_k and its choice among K·T positions costs 2 log(K·T). If the weight is 0, the ratio exceeds c
+with the probability that a Gaussian exceeds √c, so about 1/√(2π n_k c) false positions would pass
+in a fit. For iid contexts, c is lower: the probability of a false position among all K·T is 5/n_k,
+but at most 5 %. (If P has entries near 0, the ratio has heavier tails than a Gaussian, but the
+exact level of the score keeps the rate.)
 """
 
 from dataclasses import replace
@@ -50,8 +50,8 @@ def candidates(
     least: float = 1.0,
     most: float = np.inf,
 ) -> Proposal:
-    """For each state, the position with the largest score, if that is ``least`` times what noise
-    reaches or more.
+    """For each state, the position with the largest score, if that score is at least ``least``
+    times what noise reaches.
     """
     data = search.data
     scores = relative_scores(data, rows, fit, search.folds)
@@ -70,12 +70,12 @@ def criterion(data: Data) -> Array:
 
 
 def no_signal(data: Data, rows: Rows, fit: Fit, pruned: bool) -> bool:
-    """Whether the gain over the background is less than the cost of P, whose entries adapt to
-    whatever position there is, plus that of one position, or of all positions once the weak ones
-    are ``pruned``.
+    """Whether the gain over the background is less than the cost of P, whose entries adapt to any
+    position, plus the cost of one position or, once weak positions are ``pruned``, of all
+    positions.
 
-    For iid contexts the level of the scores is exact, and positions without signal do not come this
-    far.
+    For iid contexts, the level of the scores is exact, so positions without signal are not added in
+    the first place.
     """
     if data.independent:
         return False
@@ -90,8 +90,8 @@ def no_signal(data: Data, rows: Rows, fit: Fit, pruned: bool) -> bool:
 
 
 def relative_scores(data: Data, rows: Rows, fit: Fit, folds: Ints) -> Array:
-    """(K, T): scores of all positions relative to what noise reaches: exact for iid contexts, a
-    Gaussian quantile for others.
+    """(K, T): scores of all positions relative to what noise reaches, which is exact for iid
+    contexts and a Gaussian quantile for others.
     """
     P = fit.mixture.P
     z = np.sqrt(criterion(data))

@@ -1,9 +1,9 @@
-"""Matrices shrunk to the distribution of all labels, where there are few labels for each entry.
+"""Shrinkage of matrices to the distribution of all labels, if there are few labels for each entry.
 
-At the maximum of the likelihood, a matrix with many entries has learned its labels by heart and
-predicts others badly. So each column gets α more labels, distributed as all labels are, with the
-concentration α that makes the labels of all columns most likely (``price``). Then the labels are
-divided anew among the slots, and so on: EM for the matrices and weights that are most probable
+At the maximum of the likelihood, a matrix with many entries has memorised its labels and predicts
+new labels badly. So each column gets α additional labels, distributed as all labels are; the
+concentration α makes the labels of all columns most likely (``price``). Then the labels are divided
+anew among the slots, and so on. This is EM for the matrices and weights that are most probable
 under the Dirichlet prior.
 """
 
@@ -40,8 +40,8 @@ def shrunk(
 ) -> tuple[Point, Shrinkage] | None:
     """A mixture at its maximum, with its matrices shrunk to the distribution of all labels (N,).
 
-    None where that makes the labels hardly more likely than ``smoothing`` does, which is the number
-    of labels that each column would get without it.
+    The result is None if the labels are hardly more likely than with ``smoothing``, the number of
+    labels that would be added to each column without shrinkage.
     """
     point = Point.from_rows(rows, at)
     matrices = _matrices(point, labels)

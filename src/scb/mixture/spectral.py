@@ -1,16 +1,18 @@
-"""P and Q from moments: a sparse rank-one matrix in noise of unit size. For contexts of iid tokens.
+"""Estimates of P and Q from moments, for contexts of iid tokens: a sparse rank-one matrix in noise.
 
 Given the last token k, the covariance of label and token t is q_t^(k) G with G = (P − μ1ᵀ) diag(μ):
-over all (k, t) this is the rank-one matrix vec(Q)·vec(G)ᵀ with a sparse, positive left factor. So:
+over all (k, t) this is the rank-one matrix vec(Q)·vec(G)ᵀ with a sparse, positive left factor. The
+steps are:
 
 1. start at the (k, t) whose table of pairs (o, x_t) has the largest χ²; its covariance is a first
    guess at G;
-2. score every (k, t): the projection of its covariance onto the guess, in units of noise. Keep what
-   is too large to be noise; keeping the positive side only resolves the sign;
-3. the kept covariances, weighted by their scores, are a better guess; go on until the kept
+2. score every (k, t): the projection of its covariance onto the guess, in units of noise. Keep
+   scores that are too large to be noise; keeping only positive scores resolves the sign;
+3. use the kept covariances, weighted by their scores, as a better guess, and repeat until the kept
    positions stay the same.
 
-What a position adds to the guess is left out of its own score, so noise cannot confirm itself.
+The contribution of a position to the guess is left out of its own score, so noise cannot confirm
+itself.
 """
 
 import numpy as np
@@ -29,8 +31,8 @@ Pairs = Positions
 
 
 def spectral(data: Data, false_positions: float = 0.05) -> Initial:
-    """The sparse rank-one estimate; ``false_positions`` is how many wrong positions a fit may have
-    on average.
+    """The sparse rank-one estimate; ``false_positions`` is the average number of wrong positions
+    that a fit may have.
     """
     moments = _Moments(data, false_positions)
     best = np.zeros((0, 2), np.intp)

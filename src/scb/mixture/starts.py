@@ -1,4 +1,4 @@
-"""Where a search for positions starts if no better start is known: EM over all positions."""
+"""The start of a search for positions if no better start is known: EM over all positions."""
 
 from dataclasses import replace
 
@@ -13,15 +13,15 @@ from scb.mixture.tuning import TUNING
 
 
 def thinned_for_start(data: Data) -> Data:
-    """Enough samples to begin with."""
+    """A subset of the samples that suffices for a start."""
     return data.thinned(max(1, TUNING.start_cells // data.T))
 
 
 def first_estimate(data: Data, known: Initial | None, per_lag: bool) -> Initial:
-    """EM over all positions, a concave problem where matrices are known; no position at all where
-    each lag will have its own matrix and none is known.
+    """An estimate by EM over all positions, which is a concave problem if the matrices are known.
+    It has no position if each lag will have its own matrix and none is known.
 
-    A known matrix that all positions share is tried at every position; owned ones are tried at
+    A known matrix that all positions share is tried at every position; owned matrices are tried at
     their owners.
     """
     if per_lag and (known is None or not known.owners):
@@ -43,7 +43,9 @@ def first_estimate(data: Data, known: Initial | None, per_lag: bool) -> Initial:
 
 
 def from_scratch(data: Data) -> Initial:
-    """What grows in EM over all positions, from uniform attention; P is shared and unknown."""
+    """The positions that grow in EM over all positions, from uniform attention; P is shared and
+    unknown.
+    """
     positions = np.arange(data.T)
     return _grown(data, em_from_scratch(data, positions), positions)
 

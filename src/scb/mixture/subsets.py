@@ -13,7 +13,7 @@ def in_groups(partition: Partition, numbers: Ints, size: int, chosen: Flags) -> 
 
 
 def in_every(partition: Partition, numbers: Ints, stride: float) -> Flags:
-    """(n,): one group of neighbouring samples in ``stride`` groups."""
+    """(n,): the samples of one in ``stride`` groups of neighbours."""
     return numbers // TUNING.neighbours / stride % 1 < 1 / stride
 
 

@@ -1,8 +1,8 @@
-"""The numbers that the fitter is tuned by, in one place.
+"""The tuning constants of the fitter, in one place.
 
-None of them changes what a maximum of the likelihood is. They trade time or memory against how
-close a climb comes to it, or decide how wide a search looks. Which positions are selected follows
-from the criteria of the policies (``shared``, ``per_lag``).
+None of these constants changes where the likelihood has its maximum. They trade time or memory
+against how close a climb comes to the maximum, or determine how widely a search looks. Which
+positions are selected follows from the criteria of the policies (``shared``, ``per_lag``).
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Tuning:
-    """How hard the fitter tries, and how much memory it takes."""
+    """Constants that determine how hard the fitter tries and how much memory it needs."""
 
     # ---- A climb (em): cheap EM steps first, then Newton steps
     # EM steps before the first Newton step. More cost time; with fewer, Newton starts so far away

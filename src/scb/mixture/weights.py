@@ -1,9 +1,10 @@
 """Maximum likelihood for the weights q with P fixed: a concave problem, in which states do not
 affect each other.
 
-All states are climbed side by side, each until it has its own certificate; one pass over the rows
-serves a step of them all. A step goes to the maximum of the quadratic model, by non-negative least
-squares (Kim, Carbonetto, Stephens and Anitescu 2020), or is an EM step where that does not climb.
+All states climb in parallel, each until it has its own certificate; one pass over the rows serves
+one step of all states. A step goes to the maximum of the quadratic model, by non-negative least
+squares (Kim, Carbonetto, Stephens and Anitescu 2020), or is an EM step if the quadratic step does
+not climb.
 """
 
 from dataclasses import replace
@@ -20,7 +21,7 @@ from scb.mixture.tuning import TUNING
 
 
 class WeightFit(NamedTuple):
-    """Where the climb ended."""
+    """The point where the climb ended."""
 
     q: Array  # (K, s)
     # (K,), the log-likelihood of each state's samples; 0 for a state that was not asked for
@@ -35,10 +36,10 @@ def fit_weights(
     steps: int = 600,
     asked: Flags | None = None,
 ) -> WeightFit:
-    """Climb in the weights of some states (K,), all unless given, until the gap of each is below
-    ``tolerance`` nats.
+    """Climb in the weights of some states (K,), by default of all states, until the gap of each
+    state is below ``tolerance`` nats.
 
-    The gap is how much its log-likelihood can still gain, at most. Weights at 0 stay there.
+    The gap is the most that the log-likelihood of a state can still gain. Weights at 0 stay at 0.
     """
     asked = np.ones(len(start.q), bool) if asked is None else asked
     climb = _Climb(rows, start, asked)

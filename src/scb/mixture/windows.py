@@ -1,16 +1,16 @@
-"""From batches and sequences to samples in flat arrays of tokens; tokens are not copied where that
-can be avoided.
+"""The layout of batches and sequences as samples in flat arrays of tokens; copies of tokens are
+avoided where possible.
 
 A sample is a window of T tokens, a last token that chooses the attention, and a label. In a
 sequence, lag ℓ of a label is the token ℓ steps before it: lag 1 is the current token, which is the
 last token of the sample. The positions of a window count from the oldest: position t is lag
 ``nearest`` + T − 1 − t. There is one convention with two settings:
 
-- nearest = 2 in ``recover``, as in the paper: the current token chooses the attention and is no
-  source itself, and every sample has all its T tokens;
+- nearest = 2 in ``recover``, as in the paper: the current token chooses the attention but is not
+  itself a source, and every sample has all its T tokens;
 - nearest = 1 in the estimator: the current symbol may be a source too, and every symbol that
-  follows another is a label. Where its window reaches beyond the start of a sequence or into a gap,
-  token N says that nothing is there.
+  follows another is a label. Where a window reaches beyond the start of a sequence or into a gap,
+  token N marks what is missing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,8 +28,8 @@ LARGEST_TOKEN = 1 << 16
 
 
 class Block(NamedTuple):
-    """Samples on one flat array: token t of sample i is ``tokens[starts[i] + t]``, its last token
-    and label are kept beside it.
+    """Samples on one flat array: token t of sample i is ``tokens[starts[i] + t]``; the last token
+    and the label of each sample are stored separately.
     """
 
     tokens: AnyArray
@@ -44,7 +44,7 @@ class Block(NamedTuple):
 
     @property
     def pairs(self) -> tuple[AnyArray, Ints, Ints]:
-        """What kernels for pairs of a label and a token take first."""
+        """The first arguments of kernels for pairs of a label and a token."""
         return self.tokens, self.starts, self.label
 
     def some(self, at: slice | Ints) -> "Block":
@@ -61,7 +61,7 @@ class Block(NamedTuple):
 
 
 def batch_block(batch: Any, N: int | None) -> Block:
-    """A checked batch, with compact tokens; a ValueError says what is wrong with it."""
+    """A checked batch with compact tokens; a ValueError says what is wrong with the batch."""
     if not isinstance(batch, Batch):
         raise InputError(
             f"data holds {type(batch).__name__}: it must hold Batches; "
@@ -82,7 +82,7 @@ def batch_block(batch: Any, N: int | None) -> Block:
 
 def sequence_blocks(sequences: Iterable[AnyArray], T: int) -> list[Block]:
     """Every window of T tokens, a last token and a label, of each sequence of compact tokens that
-    has any; they are used in place.
+    is long enough. The tokens are used in place.
     """
     blocks = []
     for tokens in sequences:
@@ -101,12 +101,12 @@ def label_block(
     by_last: bool = True,
     skipped: int | Sequence[int] = 0,
 ) -> Block:
-    """Every symbol that follows another is a label, with the T symbols before it; token N stands
-    for what is not there.
+    """Every symbol that follows another as a label, with the T symbols before it; token N stands
+    for a missing symbol.
 
     A negative code is a gap. The first ``skipped`` symbols of each sequence are not labels;
     ``skipped`` is one number for all sequences or one for each. Unless windows differ ``by_last``,
-    all have last token 0.
+    all windows have last token 0.
     """
     flat = np.full(sum(T + len(codes) for codes in sequences), N, dtype=token_dtype(N + 1))
     wanted = np.zeros(flat.size, bool)
@@ -139,8 +139,8 @@ def symbol_counts(sequences: Iterable[AnyArray], N: int) -> Array:
 
 
 def compact_tokens(name: str, values: Any, N: int | None) -> AnyArray:
-    """Tokens as the smallest unsigned integers, or the array itself if it has such a type; a
-    ValueError names what is not a token.
+    """Tokens as the smallest unsigned integers, or the array itself if it already has such a type;
+    a ValueError names values that are not tokens.
     """
     values = np.asarray(unmasked(name, values))
     if values.dtype.kind == "f" and np.isnan(values).any():

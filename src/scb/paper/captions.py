@@ -1,4 +1,4 @@
-"""The figures of the report: what each shows, the tables that it is drawn from, and by what."""
+"""The figures of the report: what each figure shows, its tables, and the function that draws it."""
 
 from scb.paper.entries import PaperFigure
 
@@ -9,10 +9,11 @@ FIGURES = {
         needs=("curves",),
         drawn_by="training:convergence",
         see="The distances of V from P and of A from Q during training, on chains of the ensemble "
-        "dirichlet: there the signals are about 0.1 at step 400, as the paper says of its own. "
-        "Stage 1 is the same for all methods. After it, λ = 1e-4 brings A closer to Q than SGD "
-        "does, while the paper's λ = 1e-5 is below the noise of one entry and does little more "
-        "than SGD. Stars show the proximal method after A has been thresholded and normalised.",
+        "dirichlet. On these chains the signals are about 0.1 at step 400, as in the paper's own "
+        "experiment. Stage 1 is the same for all methods. After Stage 1, λ = 1e-4 brings A closer "
+        "to Q than SGD does, whereas the paper's λ = 1e-5 is below the noise of one entry and does "
+        "little more than SGD. Stars show the proximal method after A has been thresholded and "
+        "normalised.",
     ),
     "F2": PaperFigure(
         title="Softmax and linear attention find the same positions",
@@ -20,9 +21,9 @@ FIGURES = {
         needs=("patterns", "softmax"),
         drawn_by="models:softmax",
         see="The softmax and the linear transformer find the same two positions for every token, "
-        "and the same transition matrix. Softmax attention leaves a little weight on every "
-        "other position, and its V makes up for that. The darkest shade stands for all "
-        "attention of 0.8 or more, and all values of 0.5 or more.",
+        "and the same transition matrix. Softmax attention leaves a little weight on every other "
+        "position, and its V compensates for this weight. The darkest shade stands for attention "
+        "of 0.8 or more and for values of 0.5 or more.",
     ),
     "F3": PaperFigure(
         title="Without ℓ₁, the error of A grows beside the signal",
@@ -30,27 +31,27 @@ FIGURES = {
         needs=("curves",),
         drawn_by="training:signals",
         see="The signal α says how much has been learned: 0 at the start, 1 at the truth. The "
-        "error ‖Δ‖ is the distance from the path that training without noise takes. With the "
-        "larger λ the error of A stays small, while it grows without ℓ₁.",
+        "error ‖Δ‖ is the distance from the path of training without noise. With the larger λ the "
+        "error of A stays small, whereas without ℓ₁ it grows.",
     ),
     "F4": PaperFigure(
         title="Once normalised, SGD's attention is as right as the proximal method's",
         paper="Appendix I, second figure",
         needs=("curves",),
         drawn_by="training:similarity",
-        see="Before normalisation the proximal method is ahead of SGD in A. After it, SGD with "
-        "the same step size has found the same positions. V after normalisation is not shown: "
-        "it is computed from P itself, and is like P from step 0 on, whatever has been "
-        "learned.",
+        see="Before normalisation, the proximal method is ahead of SGD in A. After normalisation, "
+        "SGD with the same step size has found the same positions. V after normalisation is not "
+        "shown, because it is computed from P itself and is close to P from step 0 on, whatever "
+        "has been learned.",
     ),
     "F5": PaperFigure(
         title="At N = 40 the Gaussian simulation agrees with real gradients",
         paper="Appendix I, simulation",
         needs=("gaussian", "prediction"),
         drawn_by="models:simulation",
-        see="Training at N = 100 and 500 is simulated: exact expected gradients plus Gaussian "
-        "noise. N = 40, which the authors could not run, has real gradients (lines); circles show "
-        "the simulation of the same steps.",
+        see="Training at N = 100 and 500 is simulated with exact expected gradients plus Gaussian "
+        "noise. At N = 40, which the authors could not run, the lines show runs with real "
+        "gradients, and circles show the simulation of the same steps.",
     ),
     "F6": PaperFigure(
         title="With more tokens, 1,000 steps teach less",
@@ -73,10 +74,10 @@ FIGURES = {
         paper="no counterpart; found by running the algorithm",
         needs=("convergence",),
         drawn_by="training:signs",
-        see="(V, A) and its mirror image, in which both signals have the opposite sign, fit "
-        "almost equally well. At the paper's batch size of 64, noise chooses between them. "
-        "Both panels have the same tasks and samples; only the second looks at the skewness "
-        "of A after Stage 1.",
+        see="(V, A) and its mirror image, in which both signals have the opposite sign, fit almost "
+        "equally well. At the paper's batch size of 64, noise chooses between the two. Both panels "
+        "use the same tasks and samples, but only the runs of the second panel use the skewness of "
+        "A after Stage 1.",
     ),
     "F9": PaperFigure(
         title="Training is a flow of two signals, and real runs follow it",
@@ -93,16 +94,17 @@ FIGURES = {
         needs=("support", "transfer", "drift"),
         drawn_by="samples:support",
         see="The number of samples until the positions of Q are known. The covariances of label "
-        "and token form a sparse matrix of rank one, whose support shows from a few hundred "
-        "samples. Algorithm 1 counts as successful once A, normalised, is within 0.1 of Q.",
+        "and token form a sparse matrix of rank one, whose support becomes visible with a few "
+        "hundred samples. Algorithm 1 counts as successful once A, normalised, is within 0.1 of Q.",
     ),
     "F11": PaperFigure(
         title="Beyond the paper: maximum likelihood comes close to the Cramér–Rao bound",
         paper="no counterpart",
         needs=("bound",),
         drawn_by="samples:bound",
-        see="The squared error of maximum likelihood, on the support that it has found itself, "
-        "over the smallest that an unbiased estimate can have. A biased one can lie below 1.",
+        see="The squared error of maximum likelihood, on the support that it has found, divided by "
+        "the smallest squared error that an unbiased estimate can have. A biased estimate can lie "
+        "below 1.",
     ),
     "F12": PaperFigure(
         title="Beyond the paper: one long sequence will do for the likelihood, not for moments",
@@ -110,8 +112,8 @@ FIGURES = {
         needs=("sequences",),
         drawn_by="samples:sequences",
         see="How often the support is found exactly from one sequence, whose windows overlap. "
-        "Maximum likelihood does not need independent samples. Estimates from moments do: they "
-        "also mark neighbours of the true positions.",
+        "Maximum likelihood does not need independent samples. Estimates from moments do need "
+        "them: on a sequence they also mark neighbours of the true positions.",
     ),
     "F13": PaperFigure(
         title="Noise wins where batches and K_P are small",
@@ -120,9 +122,9 @@ FIGURES = {
         drawn_by="phase:noise_wins",
         see="The share of tasks that are not lost to noise. A task is lost if after 1,000 steps A, "
         "normalised, is not within 0.1 of Q, and ‖Δ_A‖ is not below the signal either. Ordinary "
-        "random matrices of this size have a K_P of about 0.03; at B = 64 all methods lose all of "
-        "them. With larger batches or a larger K_P, the proximal method with λ = 1e-5 saves the "
-        "most tasks overall.",
+        "random matrices of this size have a K_P of about 0.03; at B = 64 all methods lose all "
+        "tasks with such matrices. With larger batches or a larger K_P, the proximal method with λ "
+        "= 1e-5 saves the most tasks overall.",
     ),
     "F14": PaperFigure(
         title="With the μ-projector, Stage 1 needs about T samples instead of T²",
@@ -130,8 +132,8 @@ FIGURES = {
         needs=("start noise", "wrong signs", "stage one"),
         drawn_by="projector:projectors",
         see="Steps on V must keep Vμ = μ. The paper's projector leaves noise that does not fall as "
-        "T grows, and the sign is lost in it. The μ-projector leaves noise of order 1/T; with it, "
-        "the samples of Stage 1 grow like T instead of T².",
+        "T grows, and the sign is lost in this noise. The μ-projector leaves noise of order 1/T, "
+        "so the samples of Stage 1 grow like T instead of T².",
     ),
     "F15": PaperFigure(
         title="Samples grow more slowly than the paper's bounds",
@@ -139,8 +141,8 @@ FIGURES = {
         needs=("rates",),
         drawn_by="rates:rates",
         see="How the smallest number of samples with which each stage succeeds grows with one "
-        "size: exponents measured in real runs, beside the printed ones, which are upper "
-        "bounds. The paper's bounds themselves are far larger; only slopes are compared.",
+        "size. Exponents measured in real runs are shown next to the printed exponents, which are "
+        "upper bounds. The paper's bounds themselves are far larger; only exponents are compared.",
     ),
     "F16": PaperFigure(
         title="ℓ₁ keeps the error of A from growing with T",
@@ -148,16 +150,17 @@ FIGURES = {
         needs=("stage two", "stage two error"),
         drawn_by="rates:regulariser",
         see="Without the proximal step, the error ‖Δ_A‖² grows like T, and so does the number of "
-        "samples until A is near Q as it stands. With it, the number of samples hardly depends on "
-        "T. F27 shows what is left of this once A is normalised.",
+        "samples until A, without normalisation, is near Q. With the proximal step, the number of "
+        "samples hardly depends on T. F27 shows what is left of this difference once A is "
+        "normalised.",
     ),
     "F17": PaperFigure(
         title="How softmax attention learns depends on its step size, and so does its error",
         paper="Section 5.2",
         needs=("attention", "dirichlet attention"),
         drawn_by="rates:softmax",
-        see="The samples until the signal shows, and the error ‖Δ_A‖ when half of the signal is "
-        "there, for softmax attention, the proximal method and SGD, on two ensembles.",
+        see="The samples until the signal shows, and the error ‖Δ_A‖ when the signal has reached "
+        "one half, for softmax attention, the proximal method and SGD, on two ensembles.",
     ),
     "F18": PaperFigure(
         title="Inside Assumption 2.1, with batches that can be run, noise still picks the sign",
@@ -172,9 +175,9 @@ FIGURES = {
         paper="Section 2.1, the extension",
         needs=("windows", "marginal"),
         drawn_by="rates:windows",
-        see="First panel: how far the frequencies of tokens in a long sequence are from μ. The "
-        "others: the distances from the truth after training on windows of one sequence "
-        "instead of independent samples, with the true μ and with μ estimated by these "
+        see="The first panel shows how far the frequencies of tokens in a long sequence are from "
+        "μ. The other panels show the distances from the truth after training on windows of one "
+        "sequence instead of independent samples, with the true μ and with μ estimated by these "
         "frequencies.",
     ),
     "F20": PaperFigure(
@@ -182,18 +185,18 @@ FIGURES = {
         paper="Section 4 and Appendix H (no figure there)",
         needs=("pretrained", "overlaps"),
         drawn_by="transfer:pretrained",
-        see="V̂ is trained on a related task. First two panels: how often both V and A are "
-        "learned, against the overlap of the two tasks. Transfer still works somewhat below "
-        "the overlap that the paper requires. Last panel: the samples that it takes at other "
-        "sizes, sparsities and distributions, and how many of the runs learn.",
+        see="V̂ is trained on a related task. The first two panels show how often both V and A are "
+        "learned, against the overlap of the two tasks. Transfer still works somewhat below the "
+        "overlap that the paper requires. The last panel shows how many samples transfer needs at "
+        "other sizes, sparsities and distributions, and how many of the runs learn.",
     ),
     "F21": PaperFigure(
         title="At N = 500, real gradients agree with the simulation",
         paper="Appendix I, simulation",
         needs=("real gradients",),
         drawn_by="large:real",
-        see="The largest of the sizes that the paper could only simulate, with real gradients on "
-        "a GPU, beside the simulation at the same settings.",
+        see="The largest of the sizes that the paper could only simulate, run with real gradients "
+        "on a GPU and compared with the simulation at the same settings.",
     ),
     "F22": PaperFigure(
         title="By the drift alone, Stage 1 needs about T² samples; with the μ-projector, about T",
@@ -201,8 +204,8 @@ FIGURES = {
         needs=("long signs",),
         drawn_by="large:signs",
         see="Stage 1 with the sign decided by the drift alone, up to T = 500,000. The smallest "
-        "batch that gives the right sign grows like T² with the paper's projector, and like T "
-        "with the μ-projector.",
+        "batch that finds the right sign grows like T² with the paper's projector, and like T with "
+        "the μ-projector.",
     ),
     "F23": PaperFigure(
         title="At larger sizes, too, samples grow more slowly than the paper's bounds",
@@ -216,19 +219,19 @@ FIGURES = {
         paper="the lemmas of Appendices D to F (no figure there)",
         needs=("plan",),
         drawn_by="large:plan",
-        see="One run with exactly the settings that the lemmas ask for, on the smallest task for "
-        "which they can be run. Crosses show what the lemmas guarantee.",
+        see="One run with exactly the settings that the lemmas require, on the smallest task for "
+        "which these settings can be run. Crosses show what the lemmas guarantee.",
     ),
     "F25": PaperFigure(
         title="A real transformer needs more samples, and more so the longer the context",
         paper="no counterpart",
         needs=("transformers", "transformer rivals"),
         drawn_by="transformers:samples",
-        see="First two panels: the number of samples until a tenth of the excess loss is left, "
-        "against the length T. A transformer needs more samples the longer the context is, and "
-        "many more than Algorithm 1 and recover. Triangles mark sizes that were not learned with "
-        "that many samples. Centring the values, or keeping those of another task, helps. Last "
-        "panel: the effect of one change.",
+        see="The first two panels show the number of samples until a tenth of the excess loss is "
+        "left, against the length T. A transformer needs more samples the longer the context is, "
+        "and many more than Algorithm 1 and recover. Triangles mark sizes that were not learned "
+        "with that many samples. Centring the values, or keeping the values of another task, "
+        "helps. The last panel shows the effect of single changes.",
     ),
     "F26": PaperFigure(
         title="In a real transformer, attention and values grow together after a plateau",
@@ -236,23 +239,25 @@ FIGURES = {
         needs=("transformer stages", "decoders"),
         drawn_by="transformers:stages",
         see="After a plateau, attention and values grow together, and then the attention is ahead. "
-        "With values kept from another task, the path comes from the other side. Last panel: a "
-        "decoder trained on one sequence finds the lags if it predicts only the token after a "
-        "window. If it predicts after every position, it is far from them after the same time.",
+        "With values kept from another task, the path comes from the other side. The last panel "
+        "shows that a decoder trained on one sequence finds the lags if it predicts only the token "
+        "after a window. If the decoder predicts after every position, it is far from finding them "
+        "after the same time.",
     ),
     "F27": PaperFigure(
         title="Where Algorithm 1 ends, ℓ₁ buys stability",
         paper="Section 3.3 and Algorithm 1 (no figure there)",
         needs=("least to the end", "to the end", "long ends"),
         drawn_by="questions:to_the_end",
-        see="The smallest batch with which Stage 2 comes within ε. Judged as Stage 2 leaves it, "
-        "the batch without ℓ₁ grows like T, because ‖Δ_A‖² is a sum over T entries. Judged where "
-        "Algorithm 1 ends, it does not: the threshold before Stage 3 meets the entries one by "
-        "one, and needs only the largest of NT to be small, which grows like √log T. What is left "
-        "of T without ℓ₁ is stability (dotted), a batch that goes like √T: below it, steps on V "
-        "overshoot, because their curvature is ‖A‖², and the run diverges. With ℓ₁ runs hardly "
-        "ever diverge, and the batch does not depend on T; up to T = 10⁶ it is the larger one for "
-        "this ε.",
+        see="The smallest batch with which Stage 2 comes within ε. If success is judged at the end "
+        "of Stage 2, the batch without ℓ₁ grows like T, because ‖Δ_A‖² is a sum over T entries. If "
+        "success is judged at the end of Algorithm 1, the batch does not grow like T: the "
+        "threshold before Stage 3 acts on the entries one by one, and needs only the largest of NT "
+        "entries to be small, which grows like √log T. Without ℓ₁, T still matters for stability "
+        "(dotted), which requires a batch that grows like √T: with a smaller batch, steps on V "
+        "overshoot, because their curvature is ‖A‖², and the run diverges. With ℓ₁, runs hardly "
+        "ever diverge, and the batch does not depend on T; up to T = 10⁶ it is larger than the "
+        "batch without ℓ₁ for this ε.",
     ),
     "F28": PaperFigure(
         title="The T² of Stage 1 comes from the paper's projector",
@@ -261,27 +266,28 @@ FIGURES = {
         drawn_by="questions:spread_of_mu",
         see="The smallest batch that finds the sign by the drift alone, as the stationary "
         "distribution μ departs from uniform. At uniform μ, the paper's projector and the "
-        "μ-projector are the same, and the batch grows like T. With the paper's projector it "
-        "grows like T² as soon as μ is not uniform and T is long.",
+        "μ-projector are the same, and the batch grows like T. With the paper's projector, the "
+        "batch grows like T² as soon as μ is not uniform and T is long.",
     ),
     "F29": PaperFigure(
         title="Transfer by the letter of Theorem 4.1 works where its condition holds, and beyond",
         paper="Theorem 4.1 (no figure there)",
         needs=("transfer to the letter",),
         drawn_by="questions:transfer_to_the_letter",
-        see="First panel: how often transfer as the theorem has it learns both layers, against "
-        "its condition on the two tasks. Second panel: Δ_V is larger than the signal at the start "
-        "where the overlap is small, its influence on the attention is small all the same, and "
-        "it does not grow.",
+        see="The first panel shows how often transfer exactly as in the theorem learns both "
+        "layers, against its condition on the two tasks. The second panel shows Δ_V. Where the "
+        "overlap is small, Δ_V is larger than the signal at the start, but its influence on the "
+        "attention is small all the same, and Δ_V does not grow.",
     ),
     "F30": PaperFigure(
         title="How softmax scales with T is set by how its step size does",
         paper="Section 5.2 (no figure there)",
         needs=("softmax steps",),
         drawn_by="questions:softmax_steps",
-        see="How the time until the signal shows grows with T is set by how the step size of the "
-        "logits does. Upper panels: samples until the signal shows. Lower panels: what has been "
-        "learned in the end. Larger steps are faster and end farther from Q.",
+        see="The growth of the step size of the logits with T determines how the time until the "
+        "signal shows grows with T. The upper panels show the samples until the signal shows, and "
+        "the lower panels show what has been learned in the end. Larger steps are faster but end "
+        "farther from Q.",
     ),
     "F31": PaperFigure(
         title="On another ensemble, too, samples grow more slowly than the paper's bounds",
@@ -304,7 +310,7 @@ FIGURES = {
         needs=("heads", "sparse heads"),
         drawn_by="heads:several_heads",
         see="Heads learn the singular values of the task one after another, at times that can be "
-        "predicted. Heads that start alike stop at the best function of one head. The heads that "
-        "come out are mixtures of the true ones, until ℓ₁ or a rotation turns them.",
+        "predicted. Heads that start alike stop at the best function of one head. The learned "
+        "heads are mixtures of the true heads until ℓ₁ or a rotation separates them.",
     ),
 }

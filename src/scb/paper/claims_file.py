@@ -1,5 +1,5 @@
-"""Outcomes of claims as a table: what is written beside the page of claims, and what pages of the
-site take their numbers from."""
+"""Outcomes of claims as a table, which is written next to the page of claims and supplies the
+numbers for pages of the site."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -22,7 +22,7 @@ ANSWERS = ("printed", "changed")
 
 
 def write_outcomes(directory: Path, judged: Iterable[Judged], facts: dict[str, Any]) -> Path:
-    """Write the outcomes as DIRECTORY/claims.csv, with facts about how they were made."""
+    """Write the outcomes as DIRECTORY/claims.csv, with facts about how they were computed."""
     rows = [row for one in judged for row in _rows(one)]
     table = dict(zip(COLUMNS, map(np.array, zip(*rows, strict=True)), strict=True))
     return write_shipped(directory, "claims", table, facts)

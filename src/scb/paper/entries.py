@@ -1,5 +1,5 @@
-"""What the registry lists: experiments, whose jobs make a table, and figures, which are drawn from
-tables."""
+"""The entries of the registry: experiments, whose jobs produce a table, and figures, which are
+drawn from tables."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -20,8 +20,7 @@ together."""
 
 @dataclass(frozen=True)
 class Experiment:
-    """The settings of an experiment; ``seeds`` is None if the number of random tasks cannot be
-    chosen."""
+    """The settings of an experiment; ``seeds`` is None if the number of random tasks is fixed."""
 
     job: type[Job]
     axes: Axes = field(default_factory=dict)
@@ -36,8 +35,8 @@ class Experiment:
     gpu: bool = False
 
     def jobs(self) -> list[Job]:
-        """All jobs, in the order of the table: points, the last axis running fastest, and random
-        tasks at each."""
+        """All jobs, in the order of the table: points, with the last axis varying fastest, and
+        random tasks at each point."""
         found = []
         for coordinates in product(*self.axes.values()):
             point: dict[str, Any] = {}
@@ -62,7 +61,7 @@ class Experiment:
 
     @property
     def shipped(self) -> bool:
-        """Whether its table is shipped with the docs, because few will make it."""
+        """Whether its table is shipped with the docs, because few users will recompute it."""
         return self.full_only or self.gpu
 
     @property
@@ -72,7 +71,7 @@ class Experiment:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What is varied, and over how many random tasks, in words."""
+        """A description of what is varied, and over how many random tasks."""
         found = {
             name if isinstance(name, str) else ", ".join(name): values
             for name, values in self.axes.items()
@@ -95,7 +94,7 @@ class PaperFigure:
     see: str  # what to see in it
 
     def draw(self, tables: Mapping[str, Table]) -> "Figure":
-        """Draw it from its tables, in the style of all figures."""
+        """Draw the figure from its tables, in the common style."""
         from scb.drawing import quiet
 
         module, _, name = self.drawn_by.partition(":")

@@ -1,5 +1,5 @@
-"""A drawing of what a verdict rests on: each number with its interval, beside the bound that it was
-compared with.
+"""A drawing of the numbers that a verdict is based on: each number with its interval and the bound
+that it was compared with.
 """
 
 import math
@@ -20,7 +20,7 @@ Bounds = tuple[tuple[str, float], ...]
 
 
 class Row(NamedTuple):
-    """One number: what was compared, in words and numbers, and the picture."""
+    """One number: a description of the comparison, the numbers, and the picture."""
 
     label: str
     text: str
@@ -29,7 +29,7 @@ class Row(NamedTuple):
 
 
 def forest(outcome: Outcome) -> list[Row]:
-    """A row for each number that was compared, by ensemble; those with the same bounds share a
+    """A row for each number that was compared, by ensemble; rows with the same bounds share a
     scale."""
     found = []
     for name, part in (outcome.ensembles or {"": outcome}).items():

@@ -1,5 +1,5 @@
-"""Criteria first: which words a claim's criterion had when it was frozen, at which commit, and
-whether its tables had been seen by then.
+"""Frozen criteria: the words of a claim's criterion when it was frozen, the commit, and whether its
+tables had been seen by then.
 
     python -m scb.paper.frozen
 
@@ -35,18 +35,18 @@ class Frozen(NamedTuple):
 
     @property
     def told(self) -> str:
-        """All of that in words."""
+        """A phrase with the date, the commit and whether the tables had been seen."""
         return f"{self.date}, commit {self.commit[:9]}, tables {self.tables}"
 
 
 def digest(claim: Claim) -> str:
-    """The digest of a claim's criterion: of its words, however they are broken into lines."""
+    """The digest of the words of a claim's criterion, regardless of line breaks."""
     return sha256(claim.criterion.encode()).hexdigest()[:16]
 
 
 @cache
 def frozen() -> Mapping[str, Frozen]:
-    """What has been frozen, by the identifier of the claim."""
+    """The frozen criteria, by the identifier of the claim."""
     with FILE.open(encoding="utf-8", newline="") as lines:
         return {row["id"]: Frozen(**row) for row in csv.DictReader(lines)}
 
@@ -54,8 +54,8 @@ def frozen() -> Mapping[str, Frozen]:
 def freeze() -> list[str]:
     """Freeze all criteria that are new or have changed, and return the identifiers of their claims.
 
-    An InputError is raised if the files of the claims differ from those of the commit, which would
-    then lack the criteria.
+    An InputError is raised if the files of the claims differ from those of the commit, because the
+    commit would then lack the criteria.
     """
     from scb.paper.registry import CLAIMS, ELSEWHERE, TABLES
 

@@ -1,4 +1,4 @@
-"""Tables of the full run, and of a GPU: they take minutes, and are shipped with the docs."""
+"""Tables of the full run and of runs on a GPU, which take minutes and are shipped with the docs."""
 
 from functools import partial
 

@@ -1,5 +1,5 @@
-"""Numbers with their doubt: an estimate, an interval and a count; how they are made, and how they
-are written."""
+"""Numbers with their uncertainty (an estimate, an interval and a count): how they are computed and
+how they are written."""
 
 from typing import Any, NamedTuple
 
@@ -18,16 +18,18 @@ NEVER = 1e300
 class Number(NamedTuple):
     """An estimate with its interval and the number of observations behind it.
 
-    A format says how it is written: ``2`` or nothing for significant digits, ``share`` for so many
-    of so many, ``to`` and a format of Python for the ends of the interval, and a format of Python
-    for the estimate and, if there is one, the interval.
+    The format determines how a number is written. ``2``, or no format, writes significant digits;
+    ``share`` writes a count such as "45 of 50"; ``to`` followed by a format of Python writes the
+    ends of the interval; and a format of Python alone writes the estimate and, if there is one, the
+    interval.
 
     Attributes
     ----------
     estimate : float
-        The estimate; infinite where something never happened, NaN where nothing was observed.
+        The estimate. It is infinite if something never happened, and NaN if nothing was observed.
     low, high : float, default NaN
-        The ends of the interval: quartiles of a spread, the range of a set, else a 95 % interval.
+        The ends of the interval, which holds the quartiles of a spread, the range of a set or, in
+        all other cases, 95 % confidence limits.
     n : int, default 0
         The number of observations; 0 if they are not counted.
 
@@ -48,7 +50,7 @@ class Number(NamedTuple):
 
     @staticmethod
     def exact(x: float) -> "Number":
-        """Return a number without doubt.
+        """Return an exact number.
 
         Parameters
         ----------
@@ -92,7 +94,7 @@ def _written(x: float, form: str) -> str:
 def spread(values: Any) -> Number:
     """Return the median and the quartiles.
 
-    Each of them is infinite if a value that it is computed from is.
+    Each of the three is infinite if a value from which it is computed is infinite.
 
     Parameters
     ----------
@@ -117,12 +119,12 @@ def spread(values: Any) -> Number:
 
 
 def median(values: Any) -> float:
-    """The median, infinite where half of the values are."""
+    """The median, which is infinite if half of the values are."""
     return spread(values).estimate
 
 
 def span(values: Any) -> Number:
-    """Return the median, with the least and the largest value as its interval.
+    """Return the median, with the smallest and the largest value as its interval.
 
     Parameters
     ----------
@@ -167,14 +169,14 @@ def share(hits: Any) -> Number:
 
 
 def middle(values: Any) -> Number:
-    """Return the median with its 95 % interval, which two of the sorted observations bound.
+    """Return the median with its 95 % interval, whose ends are two of the sorted observations.
 
-    Fewer than six observations bound nothing.
+    With fewer than six observations, the interval is unbounded.
 
     Parameters
     ----------
     values : (n,) array
-        The observations; infinite ones are those above all others.
+        The observations; infinite observations rank above all others.
 
     Returns
     -------
@@ -197,7 +199,7 @@ def middle(values: Any) -> Number:
 
 
 def average(values: Any) -> Number:
-    """Return the mean with Student's 95 % interval; one observation bounds nothing.
+    """Return the mean with Student's 95 % interval, unbounded for a single observation.
 
     Parameters
     ----------
@@ -225,7 +227,7 @@ def average(values: Any) -> Number:
 
 
 def over(above: Number, below: Number) -> Number:
-    """Return one positive number over another, with all that their intervals allow.
+    """Return one positive number divided by another, with the range that their intervals allow.
 
     Parameters
     ----------
@@ -249,7 +251,7 @@ def over(above: Number, below: Number) -> Number:
 
 
 def minus(number: Number, other: Number) -> Number:
-    """Return one number minus another, with all that their intervals allow.
+    """Return one number minus another, with the range that their intervals allow.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
-"""What comes out when a claim is judged: answers, the verdict that follows from them, and the
-numbers that they rest on."""
+"""The outcome of judging a claim: answers, the verdict that follows from them, and the numbers on
+which they are based."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ Numbers = Mapping[str, Number | float | str | None]
 
 
 class Answer(IntEnum):
-    """Whether something is so, as far as an estimate and its interval can tell.
+    """An answer to a yes-or-no question, as far as an estimate and its interval can tell.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class Comparison(NamedTuple):
     number : Number
         The number.
     sign : str
-        "≥", ">" or "≤": what was asked of the number.
+        The comparison that the number has to satisfy: "≥", ">" or "≤".
     bound : float
         The bound.
 
@@ -55,7 +55,7 @@ class Comparison(NamedTuple):
 
     @property
     def unsure(self) -> bool:
-        """Whether the interval contains the bound, or there is none."""
+        """Whether the interval contains the bound, or there is no interval."""
         return not (self.number.low >= self.bound or self.number.high <= self.bound)
 
 
@@ -64,7 +64,8 @@ _COMPARISONS: ContextVar[list[Comparison] | None] = ContextVar("comparisons", de
 
 @contextmanager
 def comparisons_kept() -> Iterator[None]:
-    """Within it, ``Outcome.judged`` keeps the comparisons made since the previous outcome."""
+    """A context in which ``Outcome.judged`` keeps the comparisons made since the previous
+    outcome."""
     token = _COMPARISONS.set([])
     try:
         yield
@@ -82,10 +83,10 @@ def _compared(number: Number | float, sign: str, bound: float) -> Number:
 
 
 def at_least(number: Number | float, bound: float) -> Answer:
-    """Return whether a number is at least a bound.
+    """Return the answer to whether a number is at least a bound.
 
-    Unsure if its interval contains the bound, or if it is a ``Number`` without an interval. A plain
-    number is exact.
+    The answer is unsure if the interval of the number contains the bound, or if it is a ``Number``
+    without an interval. A plain number is exact.
 
     Parameters
     ----------
@@ -114,7 +115,7 @@ def at_least(number: Number | float, bound: float) -> Answer:
 
 
 def at_most(number: Number | float, bound: float) -> Answer:
-    """Return whether a number is at most a bound; unsure as in ``at_least``.
+    """Return the answer to whether a number is at most a bound, by the rules of ``at_least``.
 
     Parameters
     ----------
@@ -154,12 +155,12 @@ def between(number: Number | float, low: float, high: float) -> Answer:
 
 
 def mostly(hits: Any, least: float = MOST) -> Answer:
-    """Whether something is true of at least this share of tasks, judged by the observed ones."""
+    """Whether something is true of at least this share of tasks, judged by the observed tasks."""
     return at_least(share(hits), least)
 
 
 def rarely(hits: Any, most: float = 1 - MOST) -> Answer:
-    """Whether something is true of at most this share of tasks, judged by the observed ones."""
+    """Whether something is true of at most this share of tasks, judged by the observed tasks."""
     return at_most(share(hits), most)
 
 
@@ -174,15 +175,15 @@ def any_of(answers: Iterable[Answer]) -> Answer:
 
 
 def opposite(answer: Answer) -> Answer:
-    """Whether it is not so."""
+    """The negation of an answer."""
     return Answer(Answer.YES - answer)
 
 
 class Verdict(Enum):
     """The verdict on a claim, from the best to the worst.
 
-    HOLDS (in all ensembles), SOME (in some ensembles, which are named), CHANGED (with a change),
-    UNSURE (an interval contains a threshold) or FAILS.
+    The verdicts are HOLDS (in all ensembles), SOME (in some ensembles, which are named), CHANGED
+    (with a change), UNSURE (an interval contains a threshold) and FAILS.
 
     Examples
     --------
@@ -200,7 +201,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out: whether the claim holds, and the numbers that this rests on.
+    """The outcome of a claim: whether it holds, and the numbers on which this is based.
 
     Attributes
     ----------
@@ -210,10 +211,10 @@ class Outcome:
         The numbers by case and name. A case is a label such as "N = 3"; numbers of all cases
         together have the label "".
     ensembles : mapping of Outcome, default {}
-        The outcomes in several ensembles of random tasks by name, if the claim was judged in each;
-        then they alone count.
+        The outcomes in several ensembles of random tasks, by name. If the claim was judged in each
+        ensemble, only these outcomes count.
     comparisons : tuple of Comparison, default ()
-        What the judge compared to come to its answers, in this order.
+        The comparisons on which the judge based its answers, in order.
 
     Examples
     --------
@@ -246,7 +247,7 @@ class Outcome:
         cases : mapping of mappings, optional
             The numbers of single cases, by label and name.
         **numbers : Number, float or str
-            The other numbers, by name; None for one that is missing.
+            The other numbers, by name; a missing number is None.
 
         Returns
         -------
@@ -277,7 +278,7 @@ class Outcome:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict; of several ensembles, the best one that is certain in one of them."""
+        """The verdict; for several ensembles, the best verdict that is certain in one of them."""
         if not self.ensembles:
             if self.printed is Answer.YES:
                 return Verdict.HOLDS
@@ -291,7 +292,7 @@ class Outcome:
 
     @property
     def told(self) -> str:
-        """The verdict in words, with the ensembles in which it is so."""
+        """The verdict as a phrase, with the ensembles to which it applies."""
         verdict = self.verdict
         best = Verdict.HOLDS if verdict is Verdict.SOME else verdict
         where = [name for name, part in self.ensembles.items() if part.verdict is best]

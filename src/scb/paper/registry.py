@@ -1,5 +1,5 @@
-"""The executable paper in one place: which tables are made, which figures are drawn from them,
-which claims are judged by them."""
+"""The registry of the executable paper: which tables are computed, which figures are drawn from
+them, and which claims are judged by them."""
 
 from collections.abc import Iterable
 
@@ -80,10 +80,10 @@ EXPERIMENTS: dict[str, type[Job]] = {name: experiment.job for name, experiment i
 def tables(
     quick: bool = False, seeds: int | None = None, full: bool = False, gpu: bool = False
 ) -> dict[str, Experiment]:
-    """Name → settings of the tables to make.
+    """The settings of the tables to compute, by name.
 
-    ``quick`` makes them smaller, ``full`` larger and more; ``gpu`` adds those that need one;
-    ``seeds`` sets the random tasks.
+    ``quick`` makes the tables smaller, and ``full`` makes them larger and adds more. ``gpu`` adds
+    the tables that need a GPU, and ``seeds`` sets the number of random tasks.
     """
     made = {}
     for name, experiment in TABLES.items():
@@ -98,19 +98,19 @@ def tables(
 
 
 def drawable(figures: Iterable[str], made: Iterable[str]) -> list[str]:
-    """Those of the figures whose tables are all made."""
+    """The figures whose tables are all available."""
     there = set(made)
     return [figure for figure in figures if there.issuperset(FIGURES[figure].needs)]
 
 
 def claims_for(figures: Iterable[str]) -> dict[int, Claim]:
-    """Number → claim, for the claims beside these figures."""
+    """The claims that belong to these figures, by number."""
     chosen = set(figures)
     return {number: claim for number, claim in enumerate(CLAIMS, start=1) if claim.figure in chosen}
 
 
 def needed(figures: Iterable[str]) -> list[str]:
-    """Names of the tables that these figures and their claims need."""
+    """The names of the tables that these figures and their claims need."""
     chosen = list(figures)
     shown = [FIGURES[figure].needs for figure in chosen]
     judged = [claim.uses for claim in claims_for(chosen).values()]

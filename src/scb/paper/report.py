@@ -1,5 +1,4 @@
-"""From tables to what people look at: figures, verdicts, and the report, one HTML file that needs
-nothing else."""
+"""The presentation of tables: figures, verdicts, and the report, a self-contained HTML file."""
 
 import base64
 import html
@@ -31,13 +30,18 @@ COLOURS = dict(zip(Verdict, ("green", "yellow", "yellow", "blue", "red"), strict
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim with its number, its outcome, and the settings of the tables that it was judged
-    by."""
+    """A claim with its number, its outcome, and the settings of the tables by which it was
+    judged."""
 
     number: int
     claim: Claim
     outcome: Outcome
     settings: str
+
+    @property
+    def told(self) -> str:
+        """The verdict as a phrase; our own claims hold as stated, since nobody has printed them."""
+        return _stated(self.outcome.told) if self.claim.ours else self.outcome.told
 
     @property
     def mark(self) -> str:
@@ -46,12 +50,12 @@ class Judged:
 
     @property
     def measured(self) -> str:
-        """The measured numbers in words, a line for each ensemble or case."""
+        """A description of the measured numbers, with a line for each ensemble or case."""
         return "\n".join(self.claim.measured(self.outcome))
 
     @property
     def control(self) -> str:
-        """The numbers of the control in words; empty if there is none."""
+        """A description of the numbers of the control; empty if there is no control."""
         return "\n".join(self.claim.controlled(self.outcome))
 
     @property
@@ -62,15 +66,16 @@ class Judged:
 
     @property
     def note(self) -> str:
-        """What it takes, or what happens instead; nothing where the claim holds."""
-        return self.claim.note(self.outcome)
+        """Which change the claim needs, or what happens instead; empty if the claim holds."""
+        note = self.claim.note(self.outcome)
+        return _stated(note) if self.claim.ours else note
 
 
 def write_tables(
     directory: Path, tables: Mapping[str, Table], experiments: Mapping[str, Experiment]
 ) -> None:
-    """A Parquet file for each table, with its settings, for whoever wants to look further; and text
-    beside it, to be shipped, if making it takes the full run or a GPU.
+    """Write a Parquet file for each table, with its settings, for further analysis. If the table
+    requires the full run or a GPU, also write it as text, to be shipped.
     """
     for name, table in tables.items():
         facts = {"table": name, "config": experiments[name].settings, "versions": versions()}
@@ -80,8 +85,8 @@ def write_tables(
 
 
 def full_run_facts(experiment: Experiment, made_on: str | None = None) -> dict[str, Any]:
-    """How a table of the full run was made, for those who get the table alone; on this machine
-    unless another one is named."""
+    """How a table of the full run was computed, for readers of the table alone. The machine is this
+    one unless another is named."""
     return {
         "command": experiment.command,
         "settings": str(experiment),
@@ -97,8 +102,8 @@ def draw_figure(
     directory: Path,
     formats: tuple[str, ...] = ("png", "pdf"),
 ) -> None:
-    """Draw the figure NAME of the report: wide, a file for each format, and for narrow screens as
-    NAME-narrow.png."""
+    """Draw the figure NAME of the report in its wide version, with a file for each format, and for
+    narrow screens as NAME-narrow.png."""
     from scb.drawing import narrow, save
 
     save(FIGURES[name].draw(tables), directory / name, formats)
@@ -107,8 +112,8 @@ def draw_figure(
 
 
 def judge(figures: Sequence[str], tables: Mapping[str, Table]) -> list[Judged]:
-    """Judge the claims beside these figures by the tables, except claims that need a table that is
-    not there."""
+    """Judge the claims that belong to these figures by the tables, except claims that need a
+    missing table."""
     found = []
     for number, claim in claims_for(figures).items():
         if all(need in tables for need in claim.needs):
@@ -119,8 +124,8 @@ def judge(figures: Sequence[str], tables: Mapping[str, Table]) -> list[Judged]:
 
 
 def by_author(judged: Sequence[Judged]) -> dict[str, list[Judged]]:
-    """The claims of the paper, and ours, each under a heading; a heading without claims is left
-    out.
+    """The claims of the paper and our own, each group under a heading; a heading without claims is
+    left out.
     """
     groups = {
         "The paper says": [row for row in judged if not row.claim.ours],
@@ -130,23 +135,24 @@ def by_author(judged: Sequence[Judged]) -> dict[str, list[Judged]]:
 
 
 def summary(judged: Sequence[Judged]) -> str:
-    """How many claims hold, and how."""
+    """One line on how many claims have each verdict."""
     counts = Counter(row.outcome.verdict for row in judged)
     noun = "claim" if len(judged) == 1 else "claims"
-    return f"{len(judged)} {noun}: " + ", ".join(
+    line = f"{len(judged)} {noun}: " + ", ".join(
         f"{counts[v]} {_plural(v, counts[v])}" for v in Verdict if counts[v]
     )
+    return _stated(line) if all(row.claim.ours for row in judged) else line
 
 
 def tally(judged: Sequence[Judged]) -> list[str]:
     """One line on the paper's claims and one on ours, leaving out a line without claims."""
-    lines = {heading: summary(rows) for heading, rows in by_author(judged).items()}
-    # Nobody has printed ours
-    words = {"The paper says": ("The paper's", "as printed"), "We say": ("Our own", "as stated")}
-    return [
-        f"{words[heading][0]} {line.replace('as printed', words[heading][1])}"
-        for heading, line in lines.items()
-    ]
+    owners = {"The paper says": "The paper's", "We say": "Our own"}
+    return [f"{owners[heading]} {summary(rows)}" for heading, rows in by_author(judged).items()]
+
+
+def _stated(text: str) -> str:
+    """Words on a claim of the paper, as words on a claim of ours."""
+    return text.replace("as printed", "as stated")
 
 
 def _plural(verdict: Verdict, count: int) -> str:
@@ -158,7 +164,7 @@ def _plural(verdict: Verdict, count: int) -> str:
 
 
 def terminal_table(judged: Sequence[Judged]) -> Any:
-    """The claims for 80 columns: those of the paper, and ours."""
+    """The claims of the paper and our own, as tables for 80 columns."""
     from rich.console import Group
     from rich.markup import escape
     from rich.table import Column, Table
@@ -179,10 +185,10 @@ def terminal_table(judged: Sequence[Judged]) -> Any:
 
 
 def markdown_table(judged: Sequence[Judged], details: str = "report.html#{id}") -> str:
-    """The claims as a page: one line each with its verdict, and how to read it.
+    """A page with one line for each claim and its verdict, and with notes on how to read a verdict.
 
-    ``details`` returns what the number of a claim links to, given its figure and id. The page of a
-    report also has what was said, looked at and found, claim by claim.
+    ``details`` is a template for the link of a claim's number, given its figure and id. The page of
+    a report also contains the sentence, the criterion and the measurements of each claim.
     """
     environment = _templates(autoescape=False)
     return environment.get_template("claims.md.j2").render(
@@ -195,7 +201,7 @@ def markdown_table(judged: Sequence[Judged], details: str = "report.html#{id}") 
 
 
 def markdown_section(row: Judged) -> str:
-    """One claim of that page."""
+    """The section of one claim."""
     return _templates(autoescape=False).get_template("claim.md.j2").render(row=row)
 
 
@@ -206,7 +212,8 @@ def write_report(
     images: Path,
     facts: Mapping[str, Any],
 ) -> None:
-    """One self-contained page; only its links to the data need the files in tables/ beside it.
+    """Write one self-contained page; only its links to the data need the files in tables/ next to
+    it.
 
     ``images`` is the directory of the drawn figures.
     """

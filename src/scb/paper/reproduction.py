@@ -1,4 +1,5 @@
-"""From a choice of figures to their pictures: run what has not been run, write tables, draw."""
+"""The steps from a choice of figures to their pictures: run the missing jobs, write tables, and
+draw."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,17 +37,17 @@ class Chosen:
     Attributes
     ----------
     asked : list of str
-        The figures that were asked for by name; empty for all.
+        The figures that were requested by name; empty if all figures were requested.
     figures : list of str
         The figures that can be made.
     experiments : dict of Experiment
-        The tables to make, by name.
+        The tables to compute, by name.
     quick : bool
         Whether the sizes are small.
     shipped : Path or None
         The directory with tables of an earlier full run.
     from_file : dict of tuple
-        The tables that are read from there, and facts about each.
+        The tables that are read from ``shipped``, and facts about each.
 
     Examples
     --------
@@ -76,7 +77,7 @@ class Chosen:
         return chain.from_iterable(self.work.values())
 
     def costs(self, workers: int) -> dict[str, float]:
-        """Return the seconds that each phase takes if all is run on an otherwise idle machine.
+        """Return the seconds that each phase takes if all jobs run on an otherwise idle machine.
 
         Parameters
         ----------
@@ -96,16 +97,16 @@ class Chosen:
 
 
 class Made(NamedTuple):
-    """What the runs produced.
+    """The results of the runs.
 
     Attributes
     ----------
     tables : dict of dict of (rows,) arrays
         The tables by name.
     seconds : dict of float
-        The seconds that the jobs of each table took, whenever they ran.
+        The seconds that the jobs of each table took, including jobs that ran earlier.
     fresh : int
-        The number of jobs that were run now.
+        The number of jobs that were run in this call.
 
     Examples
     --------
@@ -128,14 +129,14 @@ def choose_figures(
     seeds: int | None = None,
     device: str = "cpu",
 ) -> Chosen:
-    """Choose figures of the report, and find which tables they need.
+    """Choose figures of the report, and find the tables that they need.
 
     Parameters
     ----------
     only : str, optional
-        Figures, such as "F1,F7"; all of them by default.
+        The figures, such as "F1,F7"; by default all figures are chosen.
     quick, full : bool, default False
-        ``quick`` uses smaller sizes; ``full`` uses larger ones and makes more figures.
+        ``quick`` uses smaller sizes; ``full`` uses larger sizes and draws more figures.
     shipped : Path, optional
         A directory with tables of an earlier full run.
     seeds : int, optional
@@ -185,22 +186,23 @@ def make_figures(
     forecast: Forecast | None = None,
     note: Any = print,
 ) -> Made:
-    """Run what has not been run, write the tables, and draw the figures.
+    """Run the jobs that have not been run, write the tables, and draw the figures.
 
     Parameters
     ----------
     chosen : Chosen
-        What to make.
+        The figures to draw, and their tables.
     folder : Folder
-        Where the results go; finished runs are kept in cache/.
+        The folder for the results; finished runs are kept in its subfolder cache/.
     count : int, default 1
         The number of processes on this machine.
     scheduler : str, optional
-        The address of a Dask scheduler to run on instead; figures are drawn on this machine.
+        The address of a Dask scheduler on which to run the jobs instead; figures are drawn on this
+        machine.
     forecast : Forecast, optional
-        A forecast that is told how far the phases of ``Chosen.costs`` are.
+        A forecast that is updated with the progress of the phases of ``Chosen.costs``.
     note : callable, default print
-        Called with a line for the user.
+        A function that is called with each line for the user.
 
     Returns
     -------
@@ -266,9 +268,7 @@ def _draw(
 
 
 def what_makes(needs: Iterable[str]) -> tuple[str, str]:
-    """What is special about tables that the default run does not make, and the option that makes
-    them.
-    """
+    """What the tables beyond those of the default run need, and the option that computes them."""
     names = set(needs)
     if names & ELSEWHERE.keys():
         return "that are made with PyTorch", SHIPPED

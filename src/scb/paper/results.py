@@ -1,4 +1,4 @@
-"""The last step of ``scb reproduce``: judge the claims, and write them and the report."""
+"""The last step of ``scb reproduce``, which judges the claims and writes them and the report."""
 
 from datetime import date
 from pathlib import Path
@@ -14,7 +14,7 @@ from scb.provenance import machine, versions
 
 
 class Results(NamedTuple):
-    """What was written, and what to print.
+    """The files that were written, and the lines to print.
 
     Attributes
     ----------
@@ -23,7 +23,7 @@ class Results(NamedTuple):
     table : object or None
         The claims as a table for the terminal.
     lines : list of str
-        How many claims hold, and which were left out.
+        Lines on how many claims hold, and which claims were left out.
 
     Examples
     --------
@@ -44,13 +44,13 @@ def write_results(chosen: Chosen, made: Made, folder: Folder, seconds: float = 0
     Parameters
     ----------
     chosen : Chosen
-        What was to be made.
+        The chosen figures and tables.
     made : Made
         The tables; the figures are already drawn.
     folder : Folder
-        Where the results go.
+        The folder for the results.
     seconds : float, default 0
-        How long it took so far, for the report.
+        The time taken so far, in seconds, for the report.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The rows of tables that a judge looks at: joined, by ensemble, at the end of runs."""
+"""The rows of tables that a judge uses: joined, divided by ensemble, or at the end of runs."""
 
 from collections.abc import Callable
 
@@ -9,22 +9,22 @@ from scb.paper.outcome import Outcome
 
 
 def with_ensemble(table: Table) -> Table:
-    """A table of random tasks with the ensemble that they are drawn from, strong unless named."""
+    """A table of random tasks with the ensemble from which they are drawn, by default "strong"."""
     length = len(next(iter(table.values())))
     return {"ensemble": np.full(length, "strong")} | table
 
 
 def joined(*given: Table | None) -> Table:
-    """The rows of tables one after the other, with the columns that all of them have; None is
-    passed over."""
+    """The rows of tables one after another, with the columns that all of them have; None is
+    skipped."""
     tables = [table for table in given if table is not None]
     names = [name for name in tables[0] if all(name in table for table in tables)]
     return {name: np.concatenate([table[name] for table in tables]) for name in names}
 
 
 def in_ensembles(judge: Callable[[Table], Outcome], *given: Table | None) -> Outcome:
-    """The outcome in each ensemble that the tables have rows of; where they do not name it, it is
-    the strong one."""
+    """The outcome in each ensemble that occurs in the tables. If a table does not name the
+    ensemble, it is "strong"."""
     rows = joined(*(with_ensemble(table) for table in given if table is not None))
     parts = {name: judge(pick(rows, ensemble=name)) for name in values(rows, "ensemble")}
     return Outcome.together(parts) if len(parts) > 1 else next(iter(parts.values()))

@@ -1,5 +1,5 @@
-"""Exponents: the slope of log y in log x with its interval, and the exponents that the paper's
-lemmas print."""
+"""Exponents: the slope of log y in log x with its interval, and the exponents that are printed in
+the paper's lemmas."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,9 +19,9 @@ LOGS = 0.25
 
 
 def line_slope(u: NDArray[Any], v: NDArray[Any]) -> Number:
-    """The slope of v in u by least squares; rows are taken as independent.
+    """The slope of v in u by least squares; rows are assumed to be independent.
 
-    The interval is Student's, so that curvature widens it as noise does.
+    The interval is Student's, so curvature widens it in the same way as noise.
     """
     from scipy.special import stdtrit
 
@@ -38,10 +38,11 @@ def line_slope(u: NDArray[Any], v: NDArray[Any]) -> Number:
 
 
 def log_log_slope(x: NDArray[Any], y: NDArray[Any]) -> Number:
-    """The exponent of y in x: the slope of its logarithm; NaN is left out.
+    """The exponent of y in x, which is the slope of log y in log x; NaN is left out.
 
-    An infinite y, such as that of a search that found nothing, lies above all that was tried: how
-    far above is not known, and so the interval has no end on the side to which it pulls the slope.
+    An infinite y, such as that of a search that found nothing, lies above all values that were
+    tried. Since it is not known how far above, the interval is unbounded on the side to which this
+    y pulls the slope.
     """
     x, y = (np.asarray(column, dtype=float) for column in (x, y))
     found = np.isfinite(y) & (y > 0)
@@ -56,19 +57,19 @@ def log_log_slope(x: NDArray[Any], y: NDArray[Any]) -> Number:
 
 
 def varied(table: Table, axis: str, base: Mapping[str, float] = BASE) -> Table:
-    """The rows of the rates in which only this size may differ from those that are kept fixed."""
+    """The rows of the rates in which only this size may differ from the fixed sizes."""
     fixed = [table[name] == value for name, value in base.items() if name != axis]
     return where(table, np.logical_and.reduce(fixed))
 
 
 def law_rows(rows: Table, axis: str, stage: int) -> Table:
-    """The rows in which a power law shows: in T, Stage 1 has one only from ``LAW_FROM`` on."""
+    """The rows in which a power law holds; in T, Stage 1 follows one only from ``LAW_FROM`` on."""
     return where(rows, rows["T"] >= LAW_FROM) if (axis, stage) == ("T", 1) else rows
 
 
 def stage_samples(rows: Table, stage: int) -> NDArray[Any]:
-    """The samples of a stage: infinite where a search found no batch that is enough, NaN where an
-    earlier stage found none."""
+    """The samples of a stage; infinite if a search found no batch that is large enough, and NaN if
+    the search for an earlier stage found none."""
     none = np.isinf(rows[f"batch_{stage}"]) if f"batch_{stage}" in rows else False
     return np.where(none, np.inf, rows[f"samples_{stage}"])
 
@@ -76,15 +77,15 @@ def stage_samples(rows: Table, stage: int) -> NDArray[Any]:
 def printed_samples(
     N: float, T: float, sparsity: float, epsilon: float, K_P: float, K_Q: float
 ) -> tuple[float, float, float]:
-    """What the paper prints for each stage, batch times steps, without constants, logarithms, η and
-    δ.
+    """The number of samples printed in the paper for each stage, batch times steps, without
+    constants, logarithms, η and δ.
 
     Stage 1, its main lemma: B = T²Q⁴N⁵/min{K_P, K_Q}³ for log(T·K_Q)/η steps. Stage 2, the lemmas
     on denoising and on the bias of the proximal gradient: B = max{N⁸Q⁴/(ε₂²α²K_P²)·log(2NT),
     N⁶Q³/ε₂²} for Õ(1/η) steps, with the α = 1/(QN) that Stage 1 leaves and the accuracy of a step
-    ε₂ = δ_*·K_P√K_Q·QN², where δ_*² = ε/(Q√N); this logarithm is kept, being all that is printed in
-    T. Stage 3: ‖h_V‖_μ ≤ cε√K_P·K_Q, where E‖∇̂_V l‖_μ² = O(N³), requires B = N³/(ε²K_P·K_Q²) for
-    log(1/ε)/η steps.
+    ε₂ = δ_*·K_P√K_Q·QN², where δ_*² = ε/(Q√N); this logarithm is kept, because it is the only
+    printed dependence on T. Stage 3: ‖h_V‖_μ ≤ cε√K_P·K_Q, where E‖∇̂_V l‖_μ² = O(N³), requires B =
+    N³/(ε²K_P·K_Q²) for log(1/ε)/η steps.
     """
     Q = sparsity
     alpha = min(0.5, 1 / (Q * N))
@@ -101,7 +102,8 @@ def printed_samples(
 def printed_exponent(
     table: Table, axis: str, stage: int, base: Mapping[str, float] = BASE
 ) -> float:
-    """The exponent of what the paper prints for a stage, over the sizes of a table of rates."""
+    """The exponent of the printed number of samples of a stage, over the sizes of a table of
+    rates."""
     rows = varied(table, axis, base)
     xs = values(rows, axis)
     asked = []
@@ -113,7 +115,8 @@ def printed_exponent(
 
 
 def harder(exponent: Number, axis: str) -> Number:
-    """The exponent in the direction in which a task gets harder: minus it for ε and K_P."""
+    """The exponent in the direction in which a task gets harder, which is its negative for ε and
+    K_P."""
     if axis not in ("epsilon", "K_P"):
         return exponent
     return exponent._replace(estimate=-exponent.estimate, low=-exponent.high, high=-exponent.low)

@@ -1,5 +1,5 @@
-"""How many samples Stage 1 needs to find the sign, from runs with several batch sizes: a fit, and
-the exponent in T."""
+"""The number of samples that Stage 1 needs to find the sign, from a fit to runs with several batch
+sizes, and its exponent in T."""
 
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from scb.paper.experiments.projector import GOAL
 
 
 def least_batches(rows: Table) -> tuple[Array, Array]:
-    """The values of T, and at each the least B with which the sign is right with probability
+    """The values of T and, at each, the least B with which the sign is right with probability
     ``GOAL``.
 
     Maximum likelihood for Pr(right) = Φ(z + c·log(B/B_T)), Φ(z) = ``GOAL``, with one c for all T.
@@ -35,7 +35,7 @@ def least_batches(rows: Table) -> tuple[Array, Array]:
 
 
 def stage_one_slopes(table: Table, draws: int = 100) -> dict[str, tuple[float, float, float]]:
-    """For each projector the exponent of the least B in T, and its 95 % interval by resampling
+    """For each projector, the exponent of the least B in T, with its 95 % interval from resampled
     replicates.
     """
     found = {}
@@ -53,7 +53,7 @@ def stage_one_slopes(table: Table, draws: int = 100) -> dict[str, tuple[float, f
 
 
 class PowerLaw(NamedTuple):
-    """Pr(right) = Φ(z·√(B/B_T)), as ``experiments.projector`` says, with B_T =
+    """The model Pr(right) = Φ(z·√(B/B_T)) of ``experiments.projector``, with B_T =
     scale·(T/middle)^exponent and Φ(z) = ``goal``."""
 
     exponent: float
@@ -67,8 +67,8 @@ class PowerLaw(NamedTuple):
 
 
 def power_law(rows: Table, goal: float) -> PowerLaw:
-    """The power law of the least B in T by maximum likelihood, over all T together: a few runs at
-    each are enough."""
+    """The power law of the least B in T by maximum likelihood, over all T together, so a few runs
+    at each T are enough."""
     from scipy.optimize import minimize
 
     counted = _counted(rows)
@@ -88,8 +88,8 @@ def power_law(rows: Table, goal: float) -> PowerLaw:
 
 
 def least_at_each(rows: Table, goal: float) -> tuple[Array, Array]:
-    """The values of T, and the least B at each by its own runs; at most 30 times the largest B that
-    was run."""
+    """The values of T, and the least B at each T from its own runs, limited to 30 times the largest
+    B that was run."""
     from scipy.optimize import minimize_scalar
 
     T = np.unique(rows["T"])
@@ -155,8 +155,8 @@ def _counted(rows: Table) -> _Counted:
 def power_laws(
     table: Table, goal: float, draws: int = 100
 ) -> dict[str, tuple[PowerLaw, float, float]]:
-    """For each projector the power law of the least B in T, and the 95 % interval of its exponent
-    by resampling replicates.
+    """For each projector, the power law of the least B in T, with the 95 % interval of its exponent
+    from resampled replicates.
     """
     found = {}
     for projector in values(table, "projector"):

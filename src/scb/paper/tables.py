@@ -1,4 +1,4 @@
-"""Tables of the default run: they take seconds each."""
+"""Tables of the default run, which take seconds each."""
 
 from scb.paper.entries import Experiment
 from scb.paper.experiments.checks import ErrorDecayJob, PlannedJob, StageOneEndJob

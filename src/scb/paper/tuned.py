@@ -1,5 +1,4 @@
-"""Baselines at their best setting: of all learning rates that were tried, the one that needs the
-fewest samples."""
+"""Baselines at their best setting, which is the learning rate that needs the fewest samples."""
 
 from typing import Any
 
@@ -10,11 +9,12 @@ from scb.paper.numbers import median
 
 
 def best_setting(table: Table, setting: str, until: str = "samples_10") -> Table:
-    """The rows of the best value of the column ``setting``: the least median of the column
-    ``until``.
+    """The rows of the best value of the column ``setting``, which has the smallest median of the
+    column ``until``.
 
-    By default this is the number of samples until a tenth of the excess loss is left. Where no
-    setting gets there, the samples until half is left decide, and then what is left at the end.
+    By default, ``until`` is the number of samples until a tenth of the excess loss is left. If no
+    setting gets there, the number of samples until half is left decides, and then the loss that is
+    left at the end.
     """
 
     def rank(value: Any) -> tuple[float, ...]:
@@ -25,8 +25,8 @@ def best_setting(table: Table, setting: str, until: str = "samples_10") -> Table
 
 
 def transferred(table: Table, keep: str, overlap: str) -> Table:
-    """Rows of transformers that keep this part of a model of a task with this overlap; at great
-    lengths, of a task with 128 positions.
+    """The rows of transformers that keep the given part of a model of a task with the given
+    overlap; for long contexts, of a task with 128 positions.
     """
     rows = pick(table, study="transfer")
     names = [f"{keep}, overlap {overlap}", f"{keep} of T = 128, overlap {overlap}"]
@@ -34,8 +34,8 @@ def transferred(table: Table, keep: str, overlap: str) -> Table:
 
 
 def chosen_decoders(table: Table) -> Table:
-    """One row for each length and task, at the rate that its own held-out tokens choose; ``share``
-    is the share of the excess loss that is left.
+    """One row for each length and task, at the learning rate chosen on its held-out tokens;
+    ``share`` is the share of the excess loss that is left.
     """
     rows = []
     for length in values(table, "length"):

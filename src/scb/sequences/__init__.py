@@ -1,5 +1,5 @@
-"""Sequences of symbols: from users' data to codes, the model of lags, n-grams beside it, and the
-scikit-learn estimator.
+"""Sequences of symbols: the coding of users' data, the model of lags, its baselines such as
+n-grams, and the scikit-learn estimator.
 """
 
 from scb.lazy import lazily

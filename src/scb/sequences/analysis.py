@@ -1,5 +1,6 @@
 """A fit with everything that is reported about it: the lags and their evidence, how often they are
-found again, and held-out symbols predicted beside baselines. ``scb fit`` prints it.
+found again, and how well the model and its baselines predict held-out symbols. ``scb fit`` prints
+this analysis.
 """
 
 from collections.abc import Callable
@@ -32,7 +33,7 @@ Announce = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Analysis:
-    """A fitted model with everything that is reported about it; ``scb.analyse`` returns it.
+    """A fitted model and everything reported about it, as returned by ``scb.analyse``.
 
     Attributes
     ----------
@@ -44,16 +45,16 @@ class Analysis:
         How well the model and its baselines predict the held-out symbols, best first; empty if
         nothing was held out.
     about : list of str
-        What the data are, how they were read and which part was held out, one line each.
+        Lines of text that say what the data are, how they were read and which part was held out.
     failures : list of str
-        Which baselines could not be computed, and why, one line each.
+        The baselines that could not be computed, with the reasons, one line each.
     name : str
         The name of the data.
     n_held_out : int
         The number of held-out symbols that were predicted.
     reasons : Explanation
-        Where the first held-out symbols come from or, if nothing was held out, the first symbols of
-        X.
+        An explanation of the first held-out symbols or, if nothing was held out, of the first
+        symbols of X.
 
     Examples
     --------
@@ -82,7 +83,7 @@ class Analysis:
         path : str or path
             The file to write.
         command : str, default ""
-            The command that makes the same page.
+            The command that produces the same page.
         """
         write_page(
             Path(path),
@@ -112,7 +113,7 @@ def analyse(
     """Fit a model to part of X, and compare it with baselines on the rest.
 
     The baselines are n-grams, a context tree, prediction by partial matching (PPM) and the Mixture
-    Transition Distribution model. Each is fitted to the same symbols.
+    Transition Distribution model. Each baseline is fitted to the same symbols as the model.
 
     Parameters
     ----------
@@ -122,26 +123,26 @@ def analyse(
         One sequence of symbols or several, in any form that ``fit`` accepts except Dask
         collections.
     lengths : list of int, optional
-        The lengths of the sequences, if X is several sequences one after the other.
+        The lengths of the sequences, if X holds several sequences one after another.
     held_out : float, default 0.2
         The fraction of X that is predicted and not used to fit. Whole sequences are drawn at
-        random, but of any sequence with over a tenth of all symbols, such as the only sequence,
-        just the end is held out. With 0 there is no comparison.
+        random. If a sequence contains more than a tenth of all symbols, only its end is held out.
+        With 0, nothing is held out or compared.
     n_halves : int, default 10
-        The number of random halves of the data in which the lags are searched for again, an even
-        number; 0 skips this.
+        The number of random halves of the data in which the lags are searched for again. It must be
+        even; 0 skips this search.
     random_state : int, default 0
         The seed with which held-out sequences are drawn.
     name : str, default ""
-        What the data are called.
+        The name of the data.
     progress : callable, optional
-        Called with a line of text at each step.
+        A function that is called with a line of text at each step.
 
     Returns
     -------
     Analysis
-        The fitted model, its summary, the held-out bits of the model and its baselines, and a
-        method that writes a report.
+        The fitted model, its summary, the bits per held-out symbol of the model and of its
+        baselines, and a method that writes a report.
 
     Examples
     --------

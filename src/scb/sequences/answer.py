@@ -1,4 +1,4 @@
-"""What a fit found, in a sentence: which lags the next symbol depends on, after which symbols."""
+"""A sentence on what a fit found: on which lags the next symbol depends, after which symbols."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ _NAMED = 8
 
 
 def answer_of(model: LagModel) -> str:
-    """Which lags the next symbol depends on, and after which symbols, in a sentence."""
+    """A sentence that says which lags the next symbol depends on, and after which symbols."""
     # The largest groups of current symbols first
     groups = sorted(_symbols_by_lags(model).items(), key=lambda group: -len(group[1]))
     lags = "No earlier symbol decides the next one, as far as these data can tell."

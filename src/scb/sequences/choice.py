@@ -1,14 +1,15 @@
-"""Options that are "auto": which matrices, whether the current symbol chooses the lags, and which
-background. They are chosen on held-out blocks of the data; then the model is fitted to all the
-data.
+"""Options that are "auto": how many matrices, whether the current symbol chooses the lags, and
+which background. They are chosen on held-out blocks of the data; then the model is fitted to all
+the data.
 
-The usual choice is that the current symbol chooses the lags, and that the background is the
-distribution of all labels: this is the easiest to read. Another choice is made only if it predicts
-held-out symbols clearly better. For an n-gram, no lags need to be fitted again: a mixture of what
-it predicts and what the lags predict comes close to a fit of both. Where sequences differ in the
-symbols that they use, the lags are looked for once more beside frequencies of each sequence; if
-that takes fewer parameters, what looked like memory was not. Windows count as often as their
-weights say, except in an n-gram, which counts each of them once.
+The usual choice is that the current symbol chooses the lags and that the background is the
+distribution of all labels, because such a model is the easiest to interpret. Another choice is made
+only if it predicts held-out symbols clearly better. To try an n-gram, no lags need to be fitted
+again: a mixture of the predictions of the n-gram and of the lags comes close to a joint fit. Where
+sequences differ in the symbols that they use, the search for lags is repeated with the frequencies
+of each sequence as background. If this model needs fewer parameters, what looked like memory was a
+difference between sequences. Windows count as often as their weights say, except in an n-gram,
+which counts each window once.
 """
 
 from dataclasses import replace
@@ -60,7 +61,7 @@ def fit_chosen(
 ) -> LagModel:
     """Choose the options that are "auto" from the data, then fit all windows; see ``fit_lags``.
 
-    Where context is "auto", the windows have the current symbol as their state.
+    If ``context`` is "auto", the windows have the current symbol as their state.
     """
     chosen, bits = chosen_settings(data, classes, settings, init is not None)
     data = in_states(data, chosen.has_states)
@@ -70,19 +71,20 @@ def fit_chosen(
 
 
 def in_states(data: Data, context: bool) -> Data:
-    """Windows that have the current symbol as their state, or one state without context."""
+    """Windows that have the current symbol as their state or, without context, a single state."""
     return data if context or data.K == 1 else data.with_one_state()
 
 
 def chosen_settings(
     data: Data, classes: Classes, settings: LagSettings, has_start: bool = False
 ) -> tuple[LagSettings, dict[str, float]]:
-    """The settings with every option chosen, and by name the bits per held-out symbol of what was
-    tried, the usual choice first.
+    """The settings with every option chosen, and the bits per held-out symbol of each choice tried,
+    by name, with the usual choice first.
 
     If only the kind of matrix is open, the BIC decides later. If the search starts from another
-    model, or there are too few windows to hold any out, everything is as usual. If lags are given,
-    they must explain what they can: the background is as usual.
+    model, or there are too few windows to hold any out, the usual choice is made for every option.
+    If lags are given, the usual background is chosen, so the given lags explain as much as they
+    can.
     """
     open_background = is_auto(settings.background) and settings.selects_lags
     contexts = (True, False) if is_auto(settings.context) else (settings.has_states,)
@@ -109,7 +111,7 @@ def chosen_settings(
 
 
 class Tried(NamedTuple):
-    """A choice, what it predicts for held-out windows, and its BIC on what was fitted."""
+    """A choice, its predictions for held-out windows, and its BIC on the data that were fitted."""
 
     settings: LagSettings
     likelihoods: Likelihoods

@@ -1,4 +1,4 @@
-"""What users give to a fitted model, in the codes of its symbols and covariates."""
+"""The inputs of a fitted model, translated to the codes of its symbols and covariates."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -33,7 +33,7 @@ def windows_of_codes(
     symbol 0.
 
     The first ``skipped`` symbols of each sequence are history only; ``skipped`` is one number for
-    all sequences or one for each. ``beside`` (symbols, covariates) are the codes of covariates.
+    all sequences or one for each. ``beside`` (symbols, covariates) holds the codes of covariates.
     """
     partition, counts = _partition(codes, N, max_lag, context, skipped)
     if beside is not None:
@@ -42,8 +42,8 @@ def windows_of_codes(
 
 
 def labels_among(codes: Sequence[Codes], skipped: int | Sequence[int] = 0) -> Flags:
-    """(symbols,): which symbols of sequences are predicted: those that follow another, except the
-    first ``skipped`` of each sequence.
+    """(symbols,): which symbols of sequences are predicted, namely those that follow another,
+    except the first ``skipped`` of each sequence.
     """
     labels = []
     for x, first in zip(codes, of_each(codes, skipped), strict=True):

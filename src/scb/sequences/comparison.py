@@ -1,5 +1,5 @@
-"""Models on the same held-out symbols: which one predicts them best, by how many bits, and how
-certain that is.
+"""A comparison of models on the same held-out symbols: which model predicts them best, by how many
+bits, and how certain that is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ class Score(NamedTuple):
     bits : float
         The mean number of bits per symbol.
     difference : float
-        How many more bits per symbol that is than the fitted model needs.
+        How many more bits per symbol this model needs than the fitted model.
     error : float
         The standard error of the difference.
     own : bool
@@ -57,8 +57,8 @@ class Score(NamedTuple):
 
 
 def scores_of(likelihoods: Mapping[str, Array]) -> list[Score]:
-    """Models by the bits that they need, best first, from the log-likelihood (n,) of each held-out
-    symbol in nats; the model that the others are compared with is ``OWN``.
+    """The scores of models, best first, from the log-likelihood (n,) of each held-out symbol in
+    nats. ``OWN`` is the name of the model that the others are compared with.
     """
     own = likelihoods[OWN]
     bits = {name: float(-values.mean() / np.log(2)) for name, values in likelihoods.items()}
@@ -82,7 +82,7 @@ def own_bits(scores: Sequence[Score]) -> float | None:
 
 
 def beside_best(bits: Sequence[Array]) -> list[dict[str, float]]:
-    """For each model, from its bits (n,) for the same symbols: their mean, how much larger that is
+    """For each model, the mean of its bits (n,) for the same symbols, how much larger this mean is
     than for the best model, and the standard error of this difference.
     """
     best = min(bits, key=lambda own: float(own.mean()))
@@ -138,17 +138,17 @@ def as_columns(rows: list[dict[str, Any]]) -> Arrays:
 
 
 class Comparison(ModelTable):
-    """The table that ``scb.compare`` returns: models on the same symbols, best first.
+    """The table that ``scb.compare`` returns, with a row for each model and the best model first.
 
     Printing the object shows the table.
 
     Attributes
     ----------
     columns : dict of (models,) arrays
-        The columns of the table: ``model``, its name; ``bits``, the mean number of bits per symbol;
-        ``difference``, how much larger that is than for the best model; ``error``, the standard
-        error of the difference; ``bic``; ``lags``, the number of lags over all symbols; and
-        ``parameters``, the number of parameters.
+        The columns of the table: ``model``, the name of the model; ``bits``, the mean number of
+        bits per symbol; ``difference``, how much larger this number is than for the best model;
+        ``error``, the standard error of the difference; ``bic``, the BIC; ``lags``, the number of
+        lags over all symbols; and ``parameters``, the number of parameters.
 
     Examples
     --------
@@ -179,19 +179,19 @@ def compare(
     X : sequences
         One sequence of symbols or several, in any form that ``fit`` accepts.
     lengths : list of int, optional
-        The lengths of the sequences, if X is several sequences one after the other.
+        The lengths of the sequences, if X holds several sequences one after another.
     train : sequences, optional
-        The data that the models were fitted to. If they are given, n-grams, a context tree and
-        prediction by partial matching (PPM) are fitted to them and compared as well. Their BIC and
-        number of parameters are NaN.
+        The data that the models were fitted to. If these data are given, n-grams, a context tree
+        and prediction by partial matching (PPM) are fitted to them and compared as well. The BIC
+        and the number of parameters of these baselines are NaN.
 
     Returns
     -------
     Comparison
         A table with the best model first. Its columns are the bits per symbol, the difference from
-        the best model, the standard error of that difference (computed from blocks of neighbouring
-        symbols, since all models predict the same symbols), the BIC on X, and the numbers of lags
-        and of parameters. ``to_pandas()`` converts it to a data frame.
+        the best model, the standard error of that difference (computed from paired differences in
+        blocks of neighbouring symbols), the BIC on X, and the numbers of lags and of parameters.
+        ``to_pandas()`` converts the table to a data frame.
 
     Examples
     --------

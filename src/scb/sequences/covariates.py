@@ -105,8 +105,8 @@ def columns_of(covariates: Any) -> dict[str, Any]:
 
 
 def flat_columns(covariates: Any, rows: Mapping[str, int], take: Any = None) -> dict[str, Any]:
-    """Columns whose number of values is one of those in ``rows``, whose keys say what has a row;
-    ``take`` maps a number of rows to the rows that are wanted.
+    """Columns whose number of values is one of the numbers in ``rows``; the keys of ``rows`` say
+    what has a row, and ``take`` maps a number of rows to the rows that are wanted.
     """
     flat = {}
     for name, column in columns_of(covariates).items():
@@ -125,8 +125,8 @@ def flat_columns(covariates: Any, rows: Mapping[str, int], take: Any = None) -> 
 
 
 def beside_symbols(covariates: Any, sequences: Sequences) -> dict[str, Any]:
-    """Columns with a value for each symbol of sequences, from values of symbols or of sequences;
-    the symbols of a table are its rows.
+    """Columns with a value for each symbol of sequences, from values for symbols or for sequences.
+    In a table, each row is a symbol.
     """
     lengths = np.array(sequences.lengths)
     symbols = int(lengths.sum())

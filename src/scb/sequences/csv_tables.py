@@ -16,7 +16,7 @@ _HEAD = 1 << 16  # bytes
 
 
 class CsvTable(NamedTuple):
-    """A table of Arrow, and how it was read where that is not obvious."""
+    """A table of Arrow and, where it is not obvious, how the table was read."""
 
     table: Any
     said: str

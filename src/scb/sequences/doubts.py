@@ -9,7 +9,7 @@ _NUMBERS = 50
 
 
 def warn_of_symbols(classes: Classes, n: int) -> None:
-    """Warn if the symbols, n in all, look like measurements or like sequences themselves."""
+    """Warn if the n symbols look like measurements or like whole sequences."""
     kinds = len(classes)
     if classes.dtype.kind == "f" and kinds > _NUMBERS and (classes % 1 != 0).any():
         warnings.warn(

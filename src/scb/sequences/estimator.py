@@ -23,46 +23,49 @@ from scb.sequences.weighting import explained_share, windows_with_weights
 class SparseContextualBigram(StreamedLags):
     """A model of sequences that finds which earlier symbols (lags) decide the next one.
 
-    The next symbol has the distribution b[k]·G + Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ]. Here x_ℓ is the symbol ℓ
-    steps before it (at lag ℓ), so k = x_1 is the current symbol; P_ℓ is a transition matrix, and G
-    is the background, such as the distribution of all labels. Only a few weights a[k, ℓ] are
-    positive, and the estimator finds them. The labels are the symbols to be predicted: all except
-    the first of each sequence. A lag that reaches beyond the start or to a missing symbol
-    contributes the background.
+    The next symbol has the distribution b[k]·G + Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ]. Here x_ℓ is the symbol at
+    lag ℓ, that is, ℓ steps before the next symbol, so k = x_1 is the current symbol. P_ℓ is a
+    transition matrix, and G is the background, such as the distribution of all labels. Only a few
+    weights a[k, ℓ] are positive, and the estimator finds them. The labels are the symbols to be
+    predicted: all except the first of each sequence. A lag that reaches beyond the start of a
+    sequence or to a missing symbol contributes the background.
 
     Parameters
     ----------
     max_lag : int, default 20
         The longest lag to consider.
     transition : {"auto", "shared", "per_lag"} or int, default "auto"
-        "shared" fits one transition matrix for all lags, "per_lag" one for each lag; a number fits
-        that many, which the lags share. With "auto", held-out blocks of the data decide or, if
-        context and background are given, the BIC does.
+        "shared" fits one transition matrix for all lags, and "per_lag" fits one for each lag. An
+        integer is the number of matrices to fit, which the lags share. With "auto", the choice is
+        made on held-out blocks of the data or, if ``context`` and ``background`` are given, by the
+        BIC.
     context : bool or "auto", default "auto"
-        Whether the weights depend on the current symbol. If they do not, this is Raftery's Mixture
-        Transition Distribution model. "auto" is True, unless that predicts held-out blocks of the
-        data clearly worse: by 0.01 bits per symbol and by two standard errors.
+        Whether the weights depend on the current symbol. If they do not, the model is Raftery's
+        Mixture Transition Distribution model. "auto" means True, unless a model with such weights
+        predicts held-out blocks of the data clearly worse (by at least 0.01 bits per symbol and two
+        standard errors).
     lags : "auto", int or sequence of int, default "auto"
         "auto" selects the lags after each symbol by the extended BIC. An integer requests that many
-        lags after each symbol (fewer if more do not improve the fit). A sequence gives the lags
-        themselves, the same after every symbol.
+        lags after each symbol (fewer if more do not improve the fit). A sequence lists the lags to
+        use, which are the same after every symbol.
     background : {"auto", "labels", "ngram", "per_sequence"} or a fitted model, default "auto"
         The prediction that a lag must improve on: "labels", the distribution of all labels;
         "ngram", a cross-fitted n-gram or context tree of the recent symbols; "per_sequence", the
-        frequencies of each sequence, learned as it goes on; or a fitted model with
-        ``predict_proba``, which must not have been fitted to these data. "auto" is "labels", unless
-        held-out blocks of the data are predicted clearly better with an n-gram, or sequences differ
-        so much that their own frequencies explain lags away. If ``lags`` are given, "auto" is
-        "labels".
+        frequencies of each sequence, learned symbol by symbol; or a fitted model with
+        ``predict_proba``, which must not have been fitted to these data. "auto" means "labels",
+        unless held-out blocks of the data are predicted clearly better with an n-gram, or the
+        sequences differ so much that separate frequencies for each of them make lags unnecessary.
+        If ``lags`` are given, "auto" means "labels".
     smoothing : "auto" or float, default "auto"
         The pseudo-count added to each column of a transition matrix, in proportion to the
-        distribution of all labels or, with ``init``, to the column of that model. It is also added,
-        in equal parts, to the distribution of all labels. 0 is maximum likelihood, which can give
-        symbols probability 0. "auto" is 1 or, where there are few labels for each entry of a
-        matrix, the value under which the labels are most likely (empirical Bayes).
+        distribution of all labels or, with ``init``, to the same column of the given model. The
+        same pseudo-count is added to the distribution of all labels, in equal parts for all
+        symbols. The value 0 means maximum likelihood, under which symbols can have probability 0.
+        "auto" means 1 or, where there are few labels for each entry of a matrix, the value under
+        which the labels are most likely (empirical Bayes).
     handle_unknown : {"error", "missing"}, default "error"
-        How to treat symbols that did not occur in the fit: raise an error, or treat them as
-        missing.
+        Whether to raise an error for symbols that did not occur in the data of the fit, or to treat
+        them as missing.
     verbose : bool, default False
         Whether to print the progress of the search to stderr.
 
@@ -72,24 +75,24 @@ class SparseContextualBigram(StreamedLags):
         The symbols, sorted.
     transition_ : (N, N) array or dict
         The transition matrix: entry (i, j) is the probability of ``classes_[i]`` if the symbol at
-        the lag is ``classes_[j]``. If there is more than one matrix, a dictionary from each lag to
-        its matrix.
+        the lag is ``classes_[j]``. If there is more than one matrix, ``transition_`` is a
+        dictionary from each lag to its matrix.
     attention_ : sparse (N, max_lag) array
         The weights a[k, ℓ]: row k is for the current symbol ``classes_[k]``, and column ℓ − 1 is
         for lag ℓ; the columns of covariates follow. Without context there is a single row. If no
         lag was found after a symbol, its row is empty, and the background alone predicts the next
         symbol.
     background_weight_, incomplete_ : (N,) arrays
-        The weight b[k] of the background, and whether it is significant, which means that some lag
-        was not found. With background "labels", the weight is positive only in this case or if no
-        lag was found.
+        The weight b[k] of the background, and whether this weight is significant. A significant
+        weight means that some lag was not found. With background "labels", the weight is positive
+        only if it is significant or if no lag was found.
     influence_ : sparse (N, max_lag) array
         How much the symbol at each lag changes the distribution of the next symbol, on average, in
         total variation distance.
     lags_ : dict of (lags,) arrays
         A table of the lags found, with the columns context (the current symbol, after which the lag
-        matters), lag, weight and stderr. With covariates, there is also the column source, which
-        holds the name of a covariate, or "lag 2" and the like.
+        matters), lag, weight and stderr. With covariates, the additional column source holds the
+        name of a covariate or of a lag, such as "lag 2".
     prior_, frequencies_ : (N,) arrays
         The distribution of the labels, and that of all symbols.
     loglik_ : float
@@ -105,22 +108,25 @@ class SparseContextualBigram(StreamedLags):
     criterion_ : dict of float
         The BIC of each kind of transition that was fitted to all the data.
     choices_ : dict of float
-        The choices that were tried for options that are "auto", and the bits per symbol that each
-        needs on held-out blocks, the usual choice first; empty if there was nothing to choose.
+        The bits per symbol that each choice tried for the "auto" options needs on held-out blocks,
+        with the usual choice first. The dictionary is empty if there was nothing to choose.
     sequence_bits_ : float
-        If lags were found in several sequences with the background "labels", the bits per symbol
-        that the frequencies of each sequence need instead of lags; otherwise NaN.
+        The bits per symbol of a model that uses the frequencies of each sequence instead of lags.
+        They are computed if lags were found in several sequences with the background "labels";
+        otherwise the value is NaN.
     covariates_ : dict of bool
-        The covariates that ``fit`` was given, and whether the model uses them.
+        For each covariate that was passed to ``fit``, whether the model uses it.
     groups_ : GroupTest
-        Whether the groups share lags, weights and matrices, if ``fit`` was given groups.
+        The test of whether the groups share lags, weights and matrices, if groups were passed to
+        ``fit``.
     explained_share_ : float
-        With ``probabilities``: the share of their information, in nats, that the model explains.
+        The share of the information in ``probabilities``, in nats, that the model explains, if they
+        were passed to ``fit``.
 
     Examples
     --------
-    On this planet, the weather of the next day depends on that of an earlier day, and the current
-    weather decides which day that is:
+    On this planet, the next day's weather depends on the weather of one earlier day, which the
+    current weather selects:
 
     >>> import numpy as np, scb
     >>> days = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)
@@ -143,7 +149,8 @@ class SparseContextualBigram(StreamedLags):
     >>> model.lags_["weight"].round(2), model.influence_.nnz, model.n_seen_
     (array([1., 1., 1.]), 3, 0)
 
-    Predict the next symbol, after each symbol of one sequence or after the end of each of several:
+    Predict the next symbol after each symbol of one sequence, or after the end of each of several
+    sequences:
 
     >>> model.predict_proba(x[:8])[-1].round(2), model.predict([x[:8], x[:20]])
     (array([0.02, 0.01, 0.97]), array(['snow', 'snow'], dtype='<U4'))
@@ -220,25 +227,28 @@ class SparseContextualBigram(StreamedLags):
         y : ignored
             Present for compatibility with scikit-learn.
         lengths : list of int, optional
-            The lengths of the sequences, if X is several sequences one after the other.
+            The lengths of the sequences, if X holds several sequences one after another.
         init : SparseContextualBigram, optional
-            A fitted model whose transition matrices the search starts from. Given these, the
-            weights are the solution of a concave problem, so fewer data suffice.
+            A fitted model whose transition matrices the search starts from. Given these matrices,
+            the weights are the solution of a concave problem, so fewer data suffice.
         sample_weight : (sequences,) or (symbols,) array, optional
             How often each sequence, or each symbol as a label, counts. If no option is "auto",
-            whole numbers have the same effect as repeated data. An n-gram counts every symbol once.
+            whole numbers have the same effect as repeated data. An n-gram ignores these weights and
+            counts every symbol once.
         covariates : table, dict or (rows, columns) array, optional
-            What is known of a symbol when it is predicted, such as an hour or a season: columns
-            with a value for each symbol of X, or for each sequence. Where the data support it, they
-            become sources in addition to the lags, or one of them chooses the lags together with
-            the current symbol. Values are categories; numbers with more than 31 distinct values are
-            cut into 8 bins at their quantiles.
+            Columns with a value for each symbol of X, or for each sequence, that is known when the
+            symbol is predicted, such as the hour or the season. Where the data support it,
+            covariates become sources in addition to the lags, or one covariate chooses the lags
+            together with the current symbol. Values are categories; numbers with more than 31
+            distinct values are cut into 8 bins at their quantiles.
         probabilities : (symbols, N) array, optional
             Soft labels: the distributions that another model predicts. Row i is the distribution of
             the symbol after symbol i, as ``predict_proba`` returns it, with columns for the sorted
-            symbols. ``explained_share_`` says how much of their information the lags explain.
+            symbols. ``explained_share_`` says how much of the information in these distributions
+            the lags explain.
         groups : (sequences,) sequence, optional
-            The group of each sequence. ``groups_`` then holds the result of ``compare_groups``.
+            The group of each sequence. If groups are given, ``groups_`` holds the result of
+            ``compare_groups``.
 
         Returns
         -------

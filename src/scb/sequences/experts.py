@@ -1,10 +1,9 @@
-"""A predictor around a model of lags: several experts predict the next symbol, and their
+"""A predictor built around a model of lags: several experts predict the next symbol, and their
 predictions are multiplied.
 
-The lags say what matters; they need not be the best predictor. Here each expert j has a
+The lags show what matters, but they are not always the best predictor. Here each expert j has a
 distribution p_j of the next symbol and a weight w_j, and the prediction is p ∝ Π_j p_j^w_j. An
-expert that knows nothing new has a weight near 0; one that is right less often than it claims has a
-weight below 1.
+expert that knows nothing new has a weight near 0, and an overconfident expert has a weight below 1.
 """
 
 from dataclasses import replace
@@ -37,15 +36,16 @@ from scb.sequences.tables import Codes
 
 
 class ExpertTable(ModelTable):
-    """The table that ``Experts.summary`` returns: what each expert adds to the prediction.
+    """The table that ``Experts.summary`` returns, which shows what each expert adds.
 
     Printing the object shows the table.
 
     Attributes
     ----------
     columns : dict of (experts,) arrays
-        The columns of the table: ``expert``; its ``weight``; the bits per held-out symbol that it
-        needs ``alone``; and what it ``adds``: how many more bits the others need without it.
+        The columns of the table: ``expert``, the name of the expert; ``weight``, its weight;
+        ``alone``, the bits per held-out symbol that it needs alone; and ``adds``, how many more
+        bits the other experts need without it.
 
     Examples
     --------
@@ -62,33 +62,33 @@ class ExpertTable(ModelTable):
 class Experts(BaseEstimator):
     """A predictor that multiplies the predictions of several experts, one of them a model of lags.
 
-    The others are an n-gram and three experts that predict, respectively, from the symbols that
-    were frequent lately, from what followed the current symbol lately, and from what followed the
-    same recent symbols the last time. These three learn from the sequence as they predict it. The
-    prediction is p ∝ Π_j p_j^w_j; the weights w are fitted to a held-out part of the data, and then
-    all experts are fitted to all the data.
+    The other experts are an n-gram and three adaptive experts. The adaptive experts predict,
+    respectively, from the symbols that were frequent recently, from the symbols that recently
+    followed the current one, and from what followed the last occurrence of the same recent symbols.
+    All three learn from the sequence as they predict it. The prediction is p ∝ Π_j p_j^w_j. The
+    weights w are fitted to a held-out part of the data, and then all experts are fitted to all the
+    data.
 
     Parameters
     ----------
     model : SparseContextualBigram, optional
-        The estimator of the lags. It need not be fitted and is not changed; by default it has the
-        default parameters.
+        The estimator of the lags, by default one with default parameters. This estimator need not
+        be fitted and is not changed.
     held_out : float, default 0.2
         The fraction of the data that the weights are fitted to. Whole sequences are drawn at
-        random, but of any sequence with over a tenth of all symbols, such as the only sequence,
-        just the end is held out.
+        random. If a sequence contains more than a tenth of all symbols, only its end is held out.
     random_state : int, default 0
         The seed with which held-out sequences are drawn.
 
     Attributes
     ----------
     model_ : SparseContextualBigram
-        The model of lags, fitted to all the data; its table of lags is the one that the estimator's
-        own ``fit`` finds.
+        The model of lags, fitted to all the data. Its table of lags is the same as if the estimator
+        had been fitted on its own.
     classes_ : (N,) array
         The symbols, sorted.
     weights_ : dict of float
-        The weight of each expert; 0 if the others predict as well without it.
+        The weight of each expert, which is 0 if the other experts predict equally well without it.
     bits_ : float
         The bits per held-out symbol that the experts need together.
 
@@ -137,7 +137,7 @@ class Experts(BaseEstimator):
         y : ignored
             Present for compatibility with scikit-learn.
         lengths : list of int, optional
-            The lengths of the sequences, if X is several sequences one after the other.
+            The lengths of the sequences, if X holds several sequences one after another.
 
         Returns
         -------
@@ -205,7 +205,7 @@ class Experts(BaseEstimator):
         X : sequences
             One sequence of symbols or several, in any form that ``fit`` accepts.
         lengths : list of int, optional
-            The lengths of the sequences, if X is several sequences one after the other.
+            The lengths of the sequences, if X holds several sequences one after another.
 
         Returns
         -------
@@ -224,7 +224,7 @@ class Experts(BaseEstimator):
         X : sequences
             One sequence of symbols or several, in any form that ``fit`` accepts.
         lengths : list of int, optional
-            The lengths of the sequences, if X is several sequences one after the other.
+            The lengths of the sequences, if X holds several sequences one after another.
 
         Returns
         -------
@@ -243,7 +243,7 @@ class Experts(BaseEstimator):
         X : sequences
             One sequence of symbols or several, in any form that ``fit`` accepts.
         lengths : list of int, optional
-            The lengths of the sequences, if X is several sequences one after the other.
+            The lengths of the sequences, if X holds several sequences one after another.
 
         Returns
         -------
@@ -268,7 +268,7 @@ class Experts(BaseEstimator):
         y : ignored
             Present for compatibility with scikit-learn.
         lengths : list of int, optional
-            The lengths of the sequences, if X is several sequences one after the other.
+            The lengths of the sequences, if X holds several sequences one after another.
 
         Returns
         -------

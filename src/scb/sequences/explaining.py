@@ -1,5 +1,5 @@
-"""Where each symbol comes from: the exact posterior of its sources under a fitted model, the bits
-that each lag is worth, and both as coloured text.
+"""Explanations of where each symbol comes from: the exact posterior of its sources under a fitted
+model, the bits that each lag is worth, and a display of both as coloured text.
 """
 
 from collections.abc import Sequence
@@ -31,18 +31,19 @@ _OTHERS = "#777777"
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """Where each symbol of sequences comes from; ``SparseContextualBigram.explain`` returns it.
+    """The source of each symbol of sequences, as ``SparseContextualBigram.explain`` returns it.
 
-    Printing it shows what each lag is worth. In a notebook it is shown as text, coloured by source.
+    Printing an explanation shows how many bits each lag is worth. In a notebook, an explanation is
+    shown as text coloured by source.
 
     Attributes
     ----------
     symbols : list
-        The symbols, in the order of the sequences, None where one is missing.
+        The symbols, in the order of the sequences; missing symbols are None.
     posterior : sparse (symbols, 1 + max_lag) array
         The probability that a symbol comes from each lag: column ℓ is for lag ℓ, column 0 for the
-        background, and covariates have further columns. Rows sum to 1; they are empty for symbols
-        that are not predicted. A lag that reaches a missing symbol counts as background.
+        background, and covariates have further columns. Each row sums to 1, but the rows of symbols
+        that are not predicted are empty. A lag that reaches a missing symbol counts as background.
     lag_bits : sparse (symbols, 1 + max_lag) array
         How many more bits a symbol would cost if the symbol at the lag were missing.
     bits : (symbols,) array
@@ -83,11 +84,12 @@ class Explanation:
 
     @cached_property
     def columns(self) -> Arrays:
-        """What each lag is worth: (lags,) arrays ``lag``, ``share``, ``bits``, ``low``, ``high``.
+        """The value of each lag, in (lags,) arrays ``lag``, ``share``, ``bits``, ``low``, ``high``.
 
         ``share`` is the mean posterior probability of the lag over all predicted symbols. ``bits``
         is how many more bits a symbol costs on average if the symbol at the lag is missing; ``low``
-        and ``high`` are the ends of its 95 % interval. The lag that is worth most comes first.
+        and ``high`` are the ends of the 95 % interval of this number. The most valuable lag is
+        first.
         """
         there = ~np.isnan(self.bits)
         rows = []
@@ -162,7 +164,7 @@ class Explanation:
         """Plot the bits that the lags explain along the sequences.
 
         The grey area shows how many bits the model saves over the background alone. The lines show
-        what the most valuable lags save, in the colours of the text.
+        how many bits the most valuable lags save, in the same colours as in the text.
 
         Parameters
         ----------
@@ -220,8 +222,8 @@ def explain(
     predicted: bool = False,
     beside: Ints | None = None,
 ) -> Explanation:
-    """The sources of the symbols of sequences, or of the most likely symbols in their places;
-    ``beside`` (symbols, covariates) are the codes of covariates.
+    """Explain the symbols of sequences, or the most likely symbols in their places. ``beside``
+    (symbols, covariates) holds the codes of covariates.
     """
     rows = model.rows_of(model.windows(codes, beside))
     there = labels_among(codes)

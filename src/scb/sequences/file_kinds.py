@@ -34,14 +34,14 @@ STDIN = "-"
 
 
 def kind_of(path: Path) -> Kind:
-    """The kind of a file by its ending; .gz after it says only that the file is compressed."""
+    """The kind of a file by its ending; a further .gz means only that the file is compressed."""
     name = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     return ENDINGS.get(name.suffix.lower(), "text")
 
 
 @contextmanager
 def opened_bytes(path: Path) -> Iterator[BinaryIO]:
-    """The bytes of a file, decompressed where it is gzip, whatever its name is."""
+    """The bytes of a file, decompressed if the file is gzip, regardless of its name."""
     with BytesIO(sys.stdin.buffer.read()) if str(path) == STDIN else open_regular(path) as file:
         compressed = file.read(2) == b"\x1f\x8b"
         file.seek(0)

@@ -37,7 +37,7 @@ class SavedFit:
     scores : list of Score
         How well the model and its baselines predict held-out symbols, best first.
     separator : str
-        What to print between two symbols.
+        The text to print between two symbols.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def write_fit(folder: Folder, analysis: Analysis, separator: str = " ") -> None:
     analysis : Analysis
         The fitted model and its scores.
     separator : str, default " "
-        What to print between two symbols.
+        The text to print between two symbols.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def write_tables(folder: Folder, model: SparseContextualBigram) -> tuple[list[st
     names : list of str
         The files written.
     missing : str
-        Which package is missing if there are no pictures, or "".
+        A message that names the missing package if no pictures could be drawn; otherwise "".
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A fitted model of lags under its public names: what was found, its summary, its pictures, its
+"""A fitted model of lags under its public names: its parameters, its summary, its plots and its
 file.
 """
 
@@ -80,7 +80,7 @@ class FittedLags(BaseEstimator):
         """The lags found: (lags,) arrays ``context``, ``lag``, ``weight`` and ``stderr``.
 
         ``context`` holds the current symbol, after which the lag matters. In a model without
-        context its entries are None.
+        context, the entries of ``context`` are None.
         """
         return self._model().lags()
 
@@ -88,9 +88,10 @@ class FittedLags(BaseEstimator):
     def influence_(self) -> csr_array:
         """How much the symbol at each lag changes the prediction, in the layout of ``attention_``.
 
-        It is a total variation distance, averaged over the symbols that occur. Unlike the weights,
-        it does not depend on how a part that all matrices have in common is divided among them. For
-        lag 1 it is 0 in a model with context, because the current symbol is given and cannot vary.
+        The influence is a total variation distance, averaged over the symbols that occur. Unlike
+        the weights, it does not depend on how a part that all matrices have in common is divided
+        among the matrices. In a model with context, the influence of lag 1 is 0, because the
+        current symbol is given and cannot vary.
         """
         return self._model().influence()
 
@@ -140,12 +141,12 @@ class FittedLags(BaseEstimator):
         return plot_influence(self._model(), ax)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Save the model to a file that ``load`` reads; loading it does not execute code.
+        """Save the model to a file that ``load`` can read without executing code.
 
         Parameters
         ----------
         path : str or path
-            The file to write. An existing model is replaced.
+            The file to write. If a model is already saved there, it is replaced.
         overwrite : bool, default False
             Whether to replace even a file that is not a model.
         """

@@ -1,5 +1,5 @@
-"""Sequences drawn from a model, and the distribution of symbols some steps ahead, from random
-continuations side by side.
+"""Sequences drawn from a model, and the distribution of symbols some steps ahead, estimated from
+random continuations.
 """
 
 from typing import Any
@@ -27,8 +27,9 @@ def forecast(
     """(steps, N): the distribution of the symbol 1, 2, … steps after the end of a sequence, whose
     covariates are ``beside`` (steps, covariates).
 
-    Every step is the mean of the distributions after ``n_samples`` continuations. This is less
-    noisy than counting what was drawn, and the first step is exact.
+    The distribution at each step is the mean of the distributions after ``n_samples``
+    continuations. This mean is less noisy than counts of the drawn symbols, and the first step is
+    exact.
     """
     N = len(model.classes)
     T = model.max_lag
@@ -59,9 +60,9 @@ def draw(
     rng: np.random.Generator,
     beside: Ints | None = None,
 ) -> NDArray[Any]:
-    """(length,) codes that continue those ``before``, with covariates ``beside`` (length,
-    covariates). Without a start, a random one is drawn, and the first 10·max_lag codes after it,
-    whose covariates are missing, are discarded.
+    """(length,): codes that continue the codes ``before``, with covariates ``beside`` (length,
+    covariates). If there is no start, a random start is drawn, and the first 10·max_lag codes after
+    it, whose covariates are missing, are discarded.
     """
     N = len(model.classes)
     skipped = 0

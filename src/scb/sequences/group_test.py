@@ -1,9 +1,10 @@
-"""Whether groups of sequences share their lags, weights and matrices: a permutation test, and how
+"""A permutation test of whether groups of sequences share their lags, weights and matrices, and how
 well each group is predicted.
 
 The expected number of times that each source was used, and with which symbols, is a sum over
-sequences. The same is true of a group, and a permutation of the groups produces another sum. The
-statistics are those of likelihood-ratio tests for these counts.
+sequences. The counts of a group are the sum over its sequences, and permuting the groups changes
+only which sequences are added up. The statistics are those of likelihood-ratio tests for these
+counts.
 """
 
 from collections.abc import Sequence
@@ -28,14 +29,16 @@ from scb.sequences.tables import Arrays, Codes
 class GroupTest:
     """Whether groups of sequences share their lags, weights and matrices.
 
-    ``SparseContextualBigram.compare_groups`` returns it. Printing it shows both tables.
+    This is the result of ``SparseContextualBigram.compare_groups``. Printing it shows the tables
+    ``parts`` and ``scores``.
 
     Attributes
     ----------
     parts : dict of (parts,) arrays
-        What may differ: ``part`` ("weights", "matrices", and each lag by name), the ``statistic``
-        and its ``p`` value. The p value of a lag is adjusted for all lags (Westfall and Young): if
-        it is at most 0.05, the weight of this lag differs.
+        The tests of what may differ between groups: ``part`` ("weights", "matrices", and each lag
+        by name), the ``statistic`` and its ``p`` value. The p value of a lag is adjusted for the
+        number of lags (Westfall and Young). If this p value is at most 0.05, the weight of the lag
+        differs between groups.
     scores : dict of (groups,) arrays
         How well the groups are predicted: ``group``, the number ``n`` of symbols, the mean number
         of ``bits`` per symbol, and its standard ``error``.
@@ -79,8 +82,8 @@ def compare_groups(
     rng: np.random.Generator,
     beside: Ints | None = None,
 ) -> GroupTest:
-    """The test for sequences of codes, one group for each; ``beside`` (symbols, covariates) are the
-    codes of covariates.
+    """The test for sequences of codes, with one group for each sequence; ``beside`` (symbols,
+    covariates) holds the codes of covariates.
     """
     if len(groups) != len(codes):
         raise InputError(f"groups has {len(groups)} entries: X has {len(codes)} sequences")

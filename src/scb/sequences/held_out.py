@@ -1,4 +1,4 @@
-"""Blocks of windows that are held out, and what another prediction of them saves."""
+"""Held-out blocks of windows, and how many bits another prediction of them saves."""
 
 from collections.abc import Callable
 from operator import attrgetter
@@ -39,24 +39,24 @@ class HeldOutBlocks(NamedTuple):
         return cls(some.of_groups(~held_out), some.of_groups(held_out))
 
     def beside(self, background: WindowBackground | None) -> "HeldOutBlocks":
-        """The same windows with a background that was fitted to those to fit."""
+        """The same windows with a background that was fitted to the windows to fit."""
         if background is None:
             return self
         return HeldOutBlocks(background.cross_fitted(self.train), background.attached(self.test))
 
     def mapped(self, function: Callable[..., Any], *same: Any) -> list[Any]:
-        """What a function makes of each held-out partition and the shape, held where it is."""
+        """The results of a function of each held-out partition and the shape, kept in place."""
         data = self.test
         return data.executor.map(function, zip(data.partitions, strict=True), data.shape, *same)
 
     def total(self, function: Callable[..., Any], *held: list[Any]) -> Any:
-        """The sum of a function of what is held for each held-out partition, per window."""
+        """The sum over held-out partitions of a function of what is kept for each, per window."""
         executor = self.test.executor
         return executor.total(executor.map(function, zip(*held, strict=True))) / self.test.n
 
     @property
     def weights(self) -> list[Any]:
-        """For each held-out partition (n,), how often each window counts; held where it is."""
+        """For each held-out partition (n,), how often each window counts; kept in place."""
         return self.test.executor.map(WEIGHTS, zip(self.test.partitions, strict=True))
 
     def bits(self, likelihoods: Likelihoods) -> float:
@@ -64,31 +64,31 @@ class HeldOutBlocks(NamedTuple):
         return float(-self.total(_loglik, likelihoods, self.weights) / np.log(2))
 
     def gain(self, own: Likelihoods, other: Likelihoods) -> "Gain":
-        """What another prediction saves."""
+        """How much another prediction saves."""
         return Gain.of(self.total(_gains, own, other, self.weights)[-1], self.test.n)
 
     def gain_of_mixture(self, own: Likelihoods, other: Likelihoods) -> "Gain":
-        """What the best mixture with another prediction saves."""
+        """How much the best mixture with another prediction saves."""
         sums = self.total(_gains, own, other, self.weights)
         return Gain.of(sums[np.argmax(sums[:, 0])], self.test.n)
 
 
 class Gain(NamedTuple):
-    """What another choice saves, in bits per held-out symbol, and the standard error of that."""
+    """How many bits per held-out symbol another choice saves, with the standard error."""
 
     bits: float
     error: float
 
     @classmethod
     def of(cls, moments: Array, n: float) -> "Gain":
-        """From the means of the gains of n symbols and of their squares, in nats."""
+        """The gain, from the means of the gains of n symbols and of their squares, in nats."""
         mean, square = moments
         error = np.sqrt(max(square - mean**2, 0.0) / n)
         return cls(float(mean / np.log(2)), float(error / np.log(2)))
 
     @property
     def is_clear(self) -> bool:
-        """Whether it is worth a choice that is harder to read."""
+        """Whether the gain justifies a choice that is harder to interpret."""
         return self.bits >= max(WORTH, CLEAR * self.error)
 
 

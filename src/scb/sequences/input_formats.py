@@ -48,51 +48,57 @@ def read_sequences(
     source : str, path or data frame
         A file, "-" for standard input, or a data frame of pandas, polars or Arrow. Files whose
         names end in .csv, .tsv, .parquet, .jsonl or .json are tables, and those ending in .fasta,
-        .fa, .fna or .faa are FASTA; all others are text. Any of them may be compressed with gzip.
-        In a .jsonl file, each line may also be an array, which is a sequence, or a single symbol.
+        .fa, .fna or .faa are FASTA; all others are text. Any file may be compressed with gzip. A
+        line of a .jsonl file may also be an array, which is read as a sequence, or a single symbol.
     column : str, optional
         The column of a table that holds the symbols. If its cells are lists, each cell is a
         sequence.
     group : str, optional
         The column that tells which sequence a row belongs to.
     order : str, optional
-        The column by which the rows of each sequence are sorted. By default they keep the order of
-        the table. Text that holds numbers is sorted by their values: 2 comes before 10.
+        The column by which the rows of each sequence are sorted. By default, the rows keep the
+        order of the table. Text that holds numbers is sorted by the values of the numbers, so 2
+        comes before 10.
     by : {"char", "word", "line"}, default "char"
         What counts as a symbol in a text: each character, each word or each line.
     sep : str, optional
-        The separator of the columns of a .csv or .tsv file; by default a comma, semicolon, tab or
-        bar, whichever splits all rows alike. For a text, the separator of symbols; each line is
-        then a sequence. With an empty separator the symbols are characters.
+        The separator of the columns of a .csv or .tsv file. By default it is a comma, semicolon,
+        tab or vertical bar, whichever splits all rows into the same number of columns. In a text,
+        it separates the symbols, and each line is a sequence. With an empty separator, each
+        character is a symbol.
     top : int, optional
         The number of most common symbols to keep; all others are replaced by ``"<other>"``. By
         default all are kept.
     kind : {"csv", "tsv", "parquet", "jsonl", "json", "fasta", "text"}, optional
         The kind of file. By default the ending of its name decides.
     header : bool, optional
-        Whether the first row of a .csv or .tsv file holds the names of the columns. By default it
-        does, unless it looks like the rows below it. Columns without names are "1", "2", and so on.
+        Whether the first row of a .csv or .tsv file holds the names of the columns. By default, the
+        first row is taken to hold names unless it looks like the rows below it. Columns without
+        names are called "1", "2", and so on.
     gap : float or str, optional
-        The longest pause in the column ``order`` within a sequence; after a longer one a new
-        sequence begins. For times it is a text such as "45s", "30min", "2h" or "1d".
+        The longest pause, measured in the column ``order``, within a sequence. After a longer
+        pause, a new sequence begins. For times, the gap is a text such as "45s", "30min", "2h" or
+        "1d".
     bins : int, optional
-        The number of bins for symbols that are numbers. Bins are cut at quantiles, so all hold
+        The number of bins for symbols that are numbers. Bins are cut at quantiles, so all bins hold
         about the same number of symbols, and each number is replaced by the median of its bin.
     covariates : str or sequence of str, optional
-        Columns of a table that are known when a symbol is predicted, as a list or as a text with
-        commas between them; ``fit`` and ``score`` take them from the result.
+        The columns of a table whose values are known when a symbol is predicted, as a list of names
+        or as a text with commas between the names. ``fit`` and ``score`` take these columns from
+        the result.
 
     Returns
     -------
     Sequences
-        One sequence or several. Its attribute ``said`` describes how they were read, and ``names``
-        holds their names in the table. Iterating over it yields the sequences as lists of symbols.
+        One or more sequences. The attribute ``said`` describes how they were read, and ``names``
+        holds the names of the sequences in the table. Iterating over the result yields the
+        sequences as lists of symbols.
 
     Raises
     ------
     InputError
-        If the file cannot be read in this way, or can be read in more than one way. The message
-        names the argument that decides.
+        If the file cannot be read with these arguments, or can be read in more than one way. The
+        message names the argument that decides how to read the file.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""What is kept of a stream of symbols: all of it while it fits, then a random sample of its blocks.
+"""What is kept of a stream of symbols: the whole stream while it fits, then a sample of its blocks.
 
 A stream is cut into blocks of neighbours, each with the ``max_lag`` symbols before it as history.
-Each block draws a rank when it begins. If there are too many blocks, those with the highest ranks
-are dropped. So every block, however old, has the same chance of being kept (bottom-k sampling), and
-the sample does not depend on how the stream was cut into pieces.
+Each block draws a rank when it begins. If there are too many blocks, the blocks with the highest
+ranks are dropped. Every block, however old, therefore has the same chance of being kept (bottom-k
+sampling), and the sample does not depend on how the stream was cut into pieces.
 """
 
 from dataclasses import dataclass, field
@@ -44,11 +44,11 @@ class KeptSymbols:
 
     @property
     def length(self) -> int:
-        """Symbols in a whole block: at least 64 blocks make up what is kept."""
+        """The number of symbols in a whole block, such that at least 64 blocks are kept."""
         return max(1, min(4096, self.memory // 64))
 
     def take(self, sequences: Sequences, max_lag: int, memory: int) -> None:
-        """Add the next piece: a single sequence continues the last one, several start new ones."""
+        """Add the next piece. A single sequence continues the last one; several start new ones."""
         for name, value, before in (
             ("max_lag", max_lag, self.max_lag),
             ("memory", memory, self.memory),
@@ -131,7 +131,7 @@ class KeptSymbols:
     # -------------------------------------------------------------------------------------- on disk
 
     def arrays(self) -> Arrays:
-        """All of it as arrays, for a file that also has ``max_lag`` and the classes."""
+        """The whole object as arrays, for a file that also holds ``max_lag`` and the classes."""
         blocks = self.blocks if self.last is None else [*self.blocks, self.last]
         ranks = self.ranks if self.last is None else [*self.ranks, self.last_rank]
         about = [self.memory, self.begun, self.seen, self.last is not None]
@@ -144,7 +144,7 @@ class KeptSymbols:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, max_lag: int, classes: Classes) -> "KeptSymbols":
-        """Rebuild the object from its ``arrays``; an InputError if they are not valid."""
+        """Rebuild the object from its ``arrays``, or raise an InputError if they are not valid."""
         codes, lengths, ranks = (arrays[name] for name in ("codes", "lengths", "ranks"))
         memory, begun, seen, goes_on = (int(x) for x in arrays["about"])
         if (

@@ -14,8 +14,9 @@ def lag_evidence(pending: PendingEvidence, n: float) -> Mapping[str, Array]:
     """The columns nats, delta_bic, influence_stderr and nats_bound of ``LagModel.table``, for a fit
     to n windows.
 
-    Since they take longer than the fit, they are computed on first use if the rows of the fit are
-    in this process and small enough to be kept until then; otherwise at once.
+    Computing these columns takes longer than the fit. If the rows of the fit are in this process
+    and small enough to be kept, the columns are therefore computed on first use; otherwise they are
+    computed at once.
     """
     kept = pending.without_samples()
     return _columns(pending, n) if kept is None else LazyColumns(partial(_columns, kept, n))
@@ -42,7 +43,7 @@ def _columns(pending: PendingEvidence, n: float) -> dict[str, Array]:
 
 
 class LazyColumns(Mapping[str, Array]):
-    """Columns that are computed on first use. They are pickled and copied as a plain dict."""
+    """Columns that are computed on first use. Pickling or copying them produces a plain dict."""
 
     def __init__(self, compute: Callable[[], dict[str, Array]]) -> None:
         self._compute = compute

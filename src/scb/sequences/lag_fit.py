@@ -1,5 +1,5 @@
-"""From windows of symbols to a ``LagModel``: the settings, the fit, smoothing, matrices known from
-another model, and how often a lag is found again in halves of the data.
+"""The steps from windows of symbols to a ``LagModel``: the settings, the fit, smoothing, matrices
+known from another model, and how often a lag is found again in halves of the data.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ def is_auto(option: Any) -> bool:
 
 @dataclass(frozen=True)
 class LagSettings:
-    """The parameters of a fit, checked; see ``SparseContextualBigram``."""
+    """The checked parameters of a fit; see ``SparseContextualBigram``."""
 
     max_lag: int = MAX_LAG
     transition: Matrices = "auto"
@@ -78,7 +78,7 @@ class LagSettings:
 
     @property
     def sources(self) -> tuple[Covariate, ...]:
-        """Covariates that are sources: not beside a matrix that all lags share."""
+        """The covariates that are sources; there are none if all lags share one matrix."""
         return () if self.transition == "shared" else self.covariates
 
     @property
@@ -104,12 +104,12 @@ class LagSettings:
 
     @property
     def shrink(self) -> float | None:
-        """How much it takes until matrices are shrunk, as an argument of ``fit_mixture``."""
+        """The threshold from which matrices are shrunk, as an argument of ``fit_mixture``."""
         return 1.0 if is_auto(self.smoothing) else None
 
     def asked_lags(self) -> dict[str, Any]:
-        """The lags requested, and with them all covariates, as arguments of ``fit_mixture``; none
-        if the data decide.
+        """The requested lags together with all covariates, as arguments of ``fit_mixture``; there
+        are none if the data decide.
         """
         if self.selects_lags:
             return {}
@@ -142,8 +142,9 @@ def fit_lags(
     init: LagModel | None = None,
     progress: Progress | None = None,
 ) -> LagModel:
-    """Find the lags in windows of symbols and estimate the model; with transition "auto", one
-    matrix or as many as have the lowest BIC. Context and background are no longer "auto".
+    """Find the lags in windows of symbols and estimate the model. With transition "auto", the
+    number of matrices is the one with the lowest BIC. Context and background must already have been
+    chosen.
     """
     background = chosen_background(settings.background, data, classes)
     windows = data if background is None else background.cross_fitted(data)
@@ -205,12 +206,12 @@ def as_lags(
     settings: LagSettings,
     known: dict[int, Array],
 ) -> LagModel:
-    """An estimate as a model of lags, its matrices smoothed towards the distribution of the labels,
-    or towards the known matrices.
+    """An estimate as a model of lags, with its matrices smoothed towards the distribution of the
+    labels or towards the known matrices.
 
     The distribution of the labels is smoothed towards the uniform distribution, so a symbol that
-    never was a label is not impossible. Such a symbol is never less probable than under the
-    distribution of all labels alone, as Witten and Bell estimate it.
+    was never a label is not impossible. Such a symbol is never less probable than under the
+    distribution of all labels alone, as estimated by the method of Witten and Bell.
     """
     s = 1.0 if is_auto(settings.smoothing) else float(settings.smoothing)
     # Of the tokens of the windows, only symbols are labels

@@ -1,10 +1,10 @@
 """A fitted model of lags: the next symbol has the distribution b[k]·G + Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ],
 where k is the current symbol.
 
-G is the background: the distribution of all labels, or what the recent symbols predict. The model
-holds weights and matrices, how the fit went and the evidence for each lag; it computes the
-distribution of the next symbol, the likelihood of data, the influence of each lag, and sequences
-drawn from it. ``lag_fit`` finds the lags, and ``model_file`` saves a model.
+G is the background, such as the distribution of all labels or a prediction from the recent symbols.
+The model holds weights and matrices, facts about the fit and the evidence for each lag. It computes
+the distribution of the next symbol, the likelihood of data, the influence of each lag, and random
+sequences. ``lag_fit`` finds the lags, and ``model_file`` saves a model.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ SHARED = 0
 
 @dataclass(frozen=True)
 class LagModel:
-    """Everything that a fit of lags has found; all that is reported is read from it."""
+    """Everything that a fit of lags has found; all reports are based on it."""
 
     classes: Classes  # (N,), the symbols, sorted
     context: bool  # whether the current symbol chooses the weights
@@ -82,7 +82,7 @@ class LagModel:
         return int(self.attention.shape[1])  # pyright: ignore[reportOptionalSubscript]
 
     def source_name(self, lag: int) -> str:
-        """What a column of ``attention`` is called, numbered from 1: "lag 3", or a covariate."""
+        """The name of a column of ``attention``, numbered from 1: "lag 3", or a covariate."""
         if lag <= self.max_lag:
             if lag == 1 and self.chooser is not None:
                 return f"lag 1 with {self.covariates[self.chooser].name}"
@@ -97,8 +97,8 @@ class LagModel:
 
     @cached_property
     def contexts(self) -> NDArray[Any]:
-        """(K,): what each row of ``attention`` is for: the current symbol, with a value of the
-        covariate that chooses; None in a model without context.
+        """(K,): what each row of ``attention`` is for, namely the current symbol with a value of
+        the covariate that chooses the lags; None in a model without context.
         """
         if not self.context:
             return np.full(1, None, dtype=object)
@@ -124,9 +124,9 @@ class LagModel:
         return np.repeat(np.arange(len(self.background_weight)), np.diff(self.attention.indptr))
 
     def lags(self) -> Arrays:
-        """The lags in the support: the columns context (the current symbol; None in a model
-        without context), lag, weight and stderr; with covariates, lag is 0 for these, and source
-        has their names.
+        """The lags in the support, in the columns context (the current symbol; None in a model
+        without context), lag, weight and stderr. The lag of a covariate is 0, and the column source
+        holds its name.
         """
         lag = self.attention.indices.astype(np.int64) + 1
         columns = {
@@ -140,18 +140,18 @@ class LagModel:
         return columns
 
     def table(self) -> Arrays:
-        """The lags in the support, with what each one does and how certain that is.
+        """The lags in the support, with the effect of each lag and how certain it is.
 
-        Besides the columns of ``lags`` it has:
+        In addition to the columns of ``lags``, the table has:
 
         - influence, influence_stderr: how far the symbol at the lag moves the distribution of the
           next one; NaN where it is unknown, as it is for the current symbol, which cannot vary
-        - nats: what the log-likelihood loses without the lag, everything else fitted again
+        - nats: what the log-likelihood loses without the lag, with everything else fitted again
         - nats_bound: 1 where ``nats`` is only an upper bound, because the new fit was cut short;
           else 0
-        - delta_bic: by how much the BIC is worse without it
-        - found: the fraction of random halves of the data in which it is found again, once
-          ``stability`` was called
+        - delta_bic: by how much the BIC is worse without the lag
+        - found: the fraction of random halves of the data in which the lag is found again, once
+          ``stability`` has been called
         """
         lags = self.lags()
         influence = self.influence().data
@@ -160,8 +160,8 @@ class LagModel:
 
     @property
     def incomplete(self) -> NDArray[np.bool_]:
-        """(K,): where lags were found, but the background is still needed beside them; never where
-        the background is a model.
+        """(K,): whether lags were found but the background is still needed in addition to them;
+        never true where the background is a model.
         """
         least = incomplete_from(len(self.background_ratio))
         return (self.background_ratio >= least) & (self.background is None)
@@ -178,7 +178,7 @@ class LagModel:
 
     def influence(self) -> csr_array:
         """How far each lag in the support moves the distribution of the next symbol, in total
-        variation, on average over symbols.
+        variation, averaged over symbols.
         """
         influence = self.attention.copy()
         for i, lag in enumerate((influence.indices + 1).tolist()):
@@ -225,8 +225,8 @@ class LagModel:
         return wide_shape(Shape(N, N if self.context else 1, self.max_lag), sizes, self.chooser)
 
     def prepared(self, data: Data) -> Data:
-        """Windows of symbols as the mixture takes them: with their backgrounds, and with their
-        covariates as positions.
+        """Windows of symbols in the form that the mixture requires: with their backgrounds, and
+        with their covariates as positions.
         """
         sizes = [len(one.values) for one in self.covariates]
         return with_sources(self.with_background(data), sizes, self.chooser)
@@ -267,12 +267,12 @@ class LagModel:
 
     @property
     def learns(self) -> bool:
-        """Whether a sequence has frequencies of its own, learned as it goes on."""
+        """Whether each sequence has separate frequencies, learned symbol by symbol."""
         return isinstance(self.background, SequenceBackground)
 
     def past(self, codes: Any) -> Any:
-        """The end of a sequence that the next symbol depends on: all of it, where a sequence has
-        frequencies of its own.
+        """The end of a sequence that the next symbol depends on; this is the whole sequence if each
+        sequence has separate frequencies.
         """
         return codes if self.learns else codes[-self.max_lag :]
 
@@ -303,8 +303,8 @@ class LagModel:
         self, tokens: NDArray[Any], starts: NDArray[Any], beside: Ints | None = None
     ) -> Array:
         """(n, N): the distribution of the next symbol after windows of max_lag tokens, which begin
-        at ``starts`` (n,) of a flat array; N stands for what is not there. The covariates of the
-        next symbols are ``beside`` (n, covariates).
+        at ``starts`` (n,) of a flat array; N stands for a missing token. The covariates of the next
+        symbols are ``beside`` (n, covariates).
         """
         N = len(self.classes)
         current = tokens[starts + self.max_lag - 1].astype(np.int64)
@@ -327,13 +327,13 @@ class LagModel:
 
 
 def said_of_matrices(kind: Matrices | str) -> str:
-    """How many matrices the lags have, in words."""
+    """A phrase that says how many matrices the lags have."""
     words = {"shared": "one matrix for all lags", "per_lag": "a matrix for each lag"}
     return words.get(str(kind), f"{kind} matrices for all lags")
 
 
 def with_unseen(distributions: Array, unseen: Array) -> Array:
-    """(n, N): distributions in rows that also give symbols what is ``unseen`` (N,)."""
+    """(n, N): distributions in rows, with the probabilities ``unseen`` (N,) of symbols mixed in."""
     return (1 - unseen.sum()) * distributions + unseen
 
 

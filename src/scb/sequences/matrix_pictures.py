@@ -24,9 +24,9 @@ _BARS = 200
 
 
 def plot_matrices(model: LagModel) -> "Figure":
-    """A heat map for each matrix, or for the strongest if there are many: by how many percentage
-    points the symbol at the lag makes each next symbol more or less likely than it is on average.
-    Symbols are ordered by likeness.
+    """A heat map for each matrix, or for the strongest matrices if there are many. It shows by how
+    many percentage points the symbol at the lag makes each next symbol more or less likely than on
+    average. Symbols are ordered by similarity.
     """
     with wanted_for("a picture"):
         from matplotlib.figure import Figure
@@ -90,9 +90,7 @@ def _value_names(model: LagModel, lag: int) -> list[str]:
 
 
 def likeness_order(shifts: list[Array], frequencies: Array) -> Ints:
-    """(N,): the symbols, ordered such that those that predict, and are predicted, alike are
-    neighbours.
-    """
+    """(N,): the symbols, ordered so that symbols with similar rows and columns are neighbours."""
     N = len(frequencies)
     if N < 3 or not shifts:
         return np.arange(N)
@@ -124,8 +122,8 @@ def _name_axis(set_ticks: Any, names: list[str], **style: Any) -> int:
 def plot_timeline(
     bits: Array, by_source: dict[str, Array], colours: list[str], ax: "Axes | None"
 ) -> "Axes":
-    """Bits that the model explains (symbols,), and those of each source by name, along a sequence;
-    means over neighbours where there are many. NaN is left out.
+    """A plot of the bits that the model explains (symbols,), and of those of each source by name,
+    along a sequence. If there are many symbols, means over neighbours are shown. NaN is left out.
     """
     with wanted_for("a picture"):
         from matplotlib.figure import Figure

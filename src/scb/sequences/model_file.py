@@ -1,5 +1,5 @@
-"""A fitted model on disk: one file of arrays, with everything else as JSON in its header
-(safetensors; reading it executes nothing).
+"""A fitted model on disk: one safetensors file of arrays, with everything else as JSON in its
+header. Reading the file executes no code.
 """
 
 from dataclasses import asdict, dataclass
@@ -28,7 +28,7 @@ _ARRAYS = ("prior", "frequencies", "unseen", "background_weight", "background_ra
 
 @dataclass(frozen=True)
 class SavedModel:
-    """What a file holds."""
+    """The contents of the file of a model."""
 
     model: LagModel
     parameters: dict[str, Any]  # of the estimator
@@ -85,7 +85,7 @@ class SavedModel:
 
 
 def load_model(path: str | Path) -> SavedModel:
-    """Read what ``SavedModel.write`` wrote; a DamagedFileError says what is wrong with it."""
+    """Read a file that ``SavedModel.write`` wrote; a DamagedFileError says what is wrong."""
     arrays, content = read_arrays(file_path("path", path), FORMAT)
     try:
         parameters = coerced("parameters", content["parameters"], dict)

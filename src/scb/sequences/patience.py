@@ -1,4 +1,4 @@
-"""Fits that take long: an estimate of how long, from a fit to a small part of the data."""
+"""An estimate of how long a slow fit will take, from a fit to a small part of the data."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ _PART = 32  # one sample in so many
 
 
 def warn_if_long(data: Data, fits: Sequence[Callable[[Data], Any]]) -> bool:
-    """Whether the fits to all data will take longer than a minute; a warning says so.
+    """Whether the fits to all the data will take longer than a minute; if so, a warning is issued.
 
     The time grows at least as fast as the number of samples.
     """

@@ -1,4 +1,4 @@
-"""Heat maps of what was found: current symbols down, lags across."""
+"""Heat maps of the lags found, with a row for each current symbol and a column for each lag."""
 
 from typing import TYPE_CHECKING
 
@@ -19,12 +19,12 @@ _CELLS = 400
 
 
 def plot_attention(model: LagModel, ax: "Axes | None" = None) -> "Axes":
-    """The weights; white where a lag has none."""
+    """Plot the weights; lags without weight are white."""
     return _heat_map(model, model.attention, "weight", ax, highest=1.0)
 
 
 def plot_influence(model: LagModel, ax: "Axes | None" = None) -> "Axes":
-    """The influence, and below it what the lag is worth in nats. Lag 1 is grey if it is given."""
+    """Plot the influence and, below it, what the lag is worth in nats. A given lag 1 is grey."""
     influence = model.influence()
     ax = _heat_map(model, influence, "influence", ax)
     rows = {k: row for row, k in enumerate(_rows(model))}

@@ -1,5 +1,5 @@
-"""What a fitted model of lags predicts: scores, distributions of the next symbol, random sequences,
-forecasts.
+"""What a fitted model of lags predicts: scores, distributions of the next symbol, random sequences
+and forecasts.
 """
 
 from functools import partial
@@ -38,17 +38,17 @@ class LagPredictor(CodedInputs):
             One sequence of symbols or several, in any form that ``fit`` accepts except Dask
             collections.
         lengths : list of int, optional
-            The lengths of the sequences, if X is several sequences one after the other.
+            The lengths of the sequences, if X holds several sequences one after another.
         covariates : table, dict or (rows, columns) array, optional
-            Covariates of the symbols or sequences of X, as in ``fit``; needed if the model uses
-            them.
+            Covariates of the symbols or sequences of X, as in ``fit``; required if the model uses
+            covariates.
 
         Returns
         -------
         (symbols of X,) array
-            The log-likelihoods in nats, in the order of X; for a table, one for each of its rows.
-            NaN for symbols that are not predicted: the first of a sequence, missing ones, and those
-            after a missing one.
+            The log-likelihoods in nats, in the order of X; if X is a table, there is one for each
+            row. The value is NaN for symbols that are not predicted: the first symbol of each
+            sequence, missing symbols, and symbols directly after a missing one.
         """
         model = self._model()
         sequences, codes, beside = self._coded(X, lengths, covariates)
@@ -71,10 +71,10 @@ class LagPredictor(CodedInputs):
         y : ignored
             Present for compatibility with scikit-learn.
         lengths : list of int, optional
-            The lengths of the sequences, if X is several sequences one after the other.
+            The lengths of the sequences, if X holds several sequences one after another.
         covariates : table, dict or (rows, columns) array, optional
-            Covariates of the symbols or sequences of X, as in ``fit``; needed if the model uses
-            them.
+            Covariates of the symbols or sequences of X, as in ``fit``; required if the model uses
+            covariates.
 
         Returns
         -------
@@ -87,7 +87,7 @@ class LagPredictor(CodedInputs):
     def perplexity(self, X: Any, *, lengths: Any = None, covariates: Any = None) -> float:
         """Compute the perplexity exp(−score).
 
-        It is the effective number of equally likely symbols at each prediction.
+        The perplexity is the effective number of equally likely symbols at each prediction.
 
         Parameters
         ----------
@@ -95,10 +95,10 @@ class LagPredictor(CodedInputs):
             One sequence of symbols or several, in any form that ``fit`` accepts except Dask
             collections.
         lengths : list of int, optional
-            The lengths of the sequences, if X is several sequences one after the other.
+            The lengths of the sequences, if X holds several sequences one after another.
         covariates : table, dict or (rows, columns) array, optional
-            Covariates of the symbols or sequences of X, as in ``fit``; needed if the model uses
-            them.
+            Covariates of the symbols or sequences of X, as in ``fit``; required if the model uses
+            covariates.
 
         Returns
         -------
@@ -116,10 +116,10 @@ class LagPredictor(CodedInputs):
             One sequence of symbols or several, in any form that ``fit`` accepts except Dask
             collections.
         lengths : list of int, optional
-            The lengths of the sequences, if X is several sequences one after the other.
+            The lengths of the sequences, if X holds several sequences one after another.
         covariates : table, dict or (rows, columns) array, optional
-            Covariates of the symbols or sequences of X, as in ``fit``; needed if the model uses
-            them.
+            Covariates of the symbols or sequences of X, as in ``fit``; required if the model uses
+            covariates.
 
         Returns
         -------
@@ -138,10 +138,10 @@ class LagPredictor(CodedInputs):
             One sequence of symbols or several, in any form that ``fit`` accepts except Dask
             collections.
         lengths : list of int, optional
-            The lengths of the sequences, if X is several sequences one after the other.
+            The lengths of the sequences, if X holds several sequences one after another.
         covariates : table, dict or (rows, columns) array, optional
-            Covariates of the symbols or sequences of X, as in ``fit``; needed if the model uses
-            them.
+            Covariates of the symbols or sequences of X, as in ``fit``; required if the model uses
+            covariates.
 
         Returns
         -------
@@ -157,8 +157,9 @@ class LagPredictor(CodedInputs):
         The prediction is made after each symbol of a single sequence, or after the end of each of
         several sequences.
 
-        A lag that reaches beyond the start or to a missing symbol contributes the background. If
-        the current symbol is missing in a model with context, the prediction is the background.
+        A lag that reaches beyond the start of a sequence or to a missing symbol contributes the
+        background. If the current symbol is missing in a model with context, the prediction is the
+        background.
 
         Parameters
         ----------
@@ -166,11 +167,11 @@ class LagPredictor(CodedInputs):
             One sequence of symbols or several, in any form that ``fit`` accepts except Dask
             collections.
         lengths : list of int, optional
-            The lengths of the sequences, if X is several sequences one after the other.
+            The lengths of the sequences, if X holds several sequences one after another.
         covariates : table, dict or (rows, columns) array, optional
-            Covariates of the symbols to be predicted, needed if the model uses them: a row for each
-            of several sequences; for one sequence, a row for each symbol and one more for the
-            symbol after the last.
+            Covariates of the symbols to be predicted; required if the model uses covariates. For
+            several sequences, they have one row for each sequence; for a single sequence, they have
+            one row for each symbol and another for the symbol after the last.
 
         Returns
         -------
@@ -201,11 +202,11 @@ class LagPredictor(CodedInputs):
             One sequence of symbols or several, in any form that ``fit`` accepts except Dask
             collections.
         lengths : list of int, optional
-            The lengths of the sequences, if X is several sequences one after the other.
+            The lengths of the sequences, if X holds several sequences one after another.
         covariates : table, dict or (rows, columns) array, optional
-            Covariates of the symbols to be predicted, needed if the model uses them: a row for each
-            of several sequences; for one sequence, a row for each symbol and one more for the
-            symbol after the last.
+            Covariates of the symbols to be predicted; required if the model uses covariates. For
+            several sequences, they have one row for each sequence; for a single sequence, they have
+            one row for each symbol and another for the symbol after the last.
 
         Returns
         -------
@@ -224,11 +225,11 @@ class LagPredictor(CodedInputs):
             One sequence of symbols or several, in any form that ``fit`` accepts except Dask
             collections.
         lengths : list of int, optional
-            The lengths of the sequences, if X is several sequences one after the other.
+            The lengths of the sequences, if X holds several sequences one after another.
         covariates : table, dict or (rows, columns) array, optional
-            Covariates of the symbols to be predicted, needed if the model uses them: a row for each
-            of several sequences; for one sequence, a row for each symbol and one more for the
-            symbol after the last.
+            Covariates of the symbols to be predicted; required if the model uses covariates. For
+            several sequences, they have one row for each sequence; for a single sequence, they have
+            one row for each symbol and another for the symbol after the last.
 
         Returns
         -------
@@ -254,10 +255,11 @@ class LagPredictor(CodedInputs):
             The number of symbols to draw.
         start : sequence of symbols, optional
             At least ``max_lag`` symbols to continue from, which are not part of the result. By
-            default the start is drawn independently from ``prior_``, and the first 10·max_lag
-            symbols after it are discarded.
+            default, the symbols of the start are drawn independently from ``prior_``, and the first
+            10·max_lag symbols after the start are discarded.
         covariates : table, dict or (rows, columns) array, optional
-            Covariates of the symbols drawn, a row for each, needed if the model uses them.
+            Covariates of the symbols to be drawn, with one row for each symbol; required if the
+            model uses covariates.
         random_state : int or numpy.random.Generator, default 0
             The source of randomness.
 
@@ -291,10 +293,11 @@ class LagPredictor(CodedInputs):
     ) -> Array:
         """Predict the distribution of the symbol 1, 2, … steps after the end of each sequence.
 
-        It is the mean, over random continuations, of the distribution that follows each.
+        Each distribution is the mean, over random continuations of the sequence, of the
+        distribution that the model predicts after them.
 
-        The first distribution is exact and equals that of ``predict_proba``. The probabilities of
-        the others have a standard error of at most 0.5/√n_samples.
+        The first distribution is exact and equals that of ``predict_proba``. The probabilities at
+        later steps have a standard error of at most 0.5/√n_samples.
 
         Parameters
         ----------
@@ -304,11 +307,11 @@ class LagPredictor(CodedInputs):
         steps : int
             The number of steps to look ahead.
         covariates : table, dict or (rows, columns) array, optional
-            Covariates of the symbols that follow, needed if the model uses them: a row for each
-            step, which all sequences share, or the rows of the first sequence, then those of the
-            second, and so on.
+            Covariates of the symbols that follow; required if the model uses covariates. They
+            consist of one row for each step, which all sequences share, or of the rows for the
+            first sequence, followed by those for the second, and so on.
         n_samples : int, default 1000
-            The number of random continuations to draw of each sequence.
+            The number of random continuations to draw for each sequence.
         random_state : int or numpy.random.Generator, default 0
             The source of randomness.
 

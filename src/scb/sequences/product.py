@@ -1,5 +1,5 @@
-"""Experts whose predictions are multiplied, p ∝ Π_j p_j^w_j: what they are, and their weights,
-which maximise the likelihood of held-out symbols. That is a concave problem.
+"""Experts whose predictions are multiplied, p ∝ Π_j p_j^w_j, and their weights. The weights
+maximise the likelihood of held-out symbols, which is a concave problem.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ NAMES = ("lags", "n-gram", "recent symbols", "recent pairs", "longest match")
 
 
 class Expert(Protocol):
-    """Predicts the symbols of a sequence."""
+    """A predictor of the symbols of a sequence."""
 
     def distributions(self, codes: Codes) -> Array:
         """(n + 1, N): the distribution of each symbol, and of the one after the last."""
@@ -71,8 +71,8 @@ class HistoryExpert:
 def fit_experts(
     lags: LagModel, sequences: Sequence[Codes], tuned: Experts | None = None
 ) -> Experts:
-    """The experts for sequences of codes; how fast they forget, and how sure a match is, are as in
-    those that were ``tuned``.
+    """The experts for sequences of codes. How fast they forget, and how reliable a match is, are
+    taken from the experts that were ``tuned``.
     """
     N = len(lags.classes)
     bigram = NGram.fit(sequences, N, 2, "witten-bell")
@@ -96,12 +96,12 @@ def fit_experts(
 
 
 def logs_of(expert: Expert, codes: Codes) -> Array:
-    """(n + 1, N): the logarithms of the probabilities, none of them far below the others."""
+    """(n + 1, N): the logarithms of the probabilities, bounded from below."""
     return np.log((1 - LEAST) * expert.distributions(codes) + LEAST / 2)
 
 
 def predicted(codes: Codes, skipped: int = 0) -> NDArray[np.intp]:
-    """The places of symbols that follow another, after those to skip."""
+    """The places of the symbols that follow another, after the symbols to skip."""
     first = max(skipped, 1)
     return first + np.flatnonzero((codes[first:] >= 0) & (codes[first - 1 : -1] >= 0))
 
@@ -126,17 +126,17 @@ class HeldOut:
         return np.concatenate([x[at] for x, at in pairs])
 
     def logs_of(self, expert: Expert) -> Array:
-        """(n, N): what an expert says of each of these symbols."""
+        """(n, N): the log-probabilities that an expert predicts for each of these symbols."""
         pairs = zip(self.sequences, self.places, strict=True)
         return np.concatenate([logs_of(expert, x)[at] for x, at in pairs if at.size])
 
     def logs(self, experts: Experts) -> Array:
-        """(n, N, experts): what all experts say."""
+        """(n, N, experts): the log-probabilities that all experts predict."""
         return np.stack([self.logs_of(expert) for expert in experts.values()], axis=2)
 
     def tuned(self, experts: Experts) -> Experts:
-        """The experts with the half-lives that predict best, and matches as sure as they are right
-        here.
+        """The experts with the half-lives that predict best, and with matches as probable as they
+        are right in these sequences.
         """
         own = np.arange(self.labels.size), self.labels
         tuned = dict(experts)
@@ -150,7 +150,7 @@ class HeldOut:
 
 def fit_weights(logs: Array, labels: NDArray[np.int64], start: Array) -> Array:
     """(J,): the weights w that maximise Σ log p, p ∝ exp(Σ_j w_j·logs[…, j]), by Newton steps from
-    the weights that they are held to; ``logs`` is (n, N, J).
+    the weights towards which they are regularised; ``logs`` is (n, N, J).
     """
     n, N, J = logs.shape
     if J == 0:
@@ -182,8 +182,9 @@ def fit_weights(logs: Array, labels: NDArray[np.int64], start: Array) -> Array:
 
 
 def useful_weights(logs: Array, labels: NDArray[np.int64]) -> Array:
-    """(J,): the weights of experts of which each is worth having; 0 for the others. The first
-    expert stays; if all weights together are not worth having, it alone does, with weight 1.
+    """(J,): the weights of the experts that are worth having, and 0 for the other experts. The
+    first expert always stays; if all weights together are not worth having, only the first expert
+    stays, with weight 1.
     """
     J = logs.shape[2]
     start = np.eye(J)[0]
@@ -218,8 +219,9 @@ def bits_of(logs: Array, labels: NDArray[np.int64], weights: Array) -> float:
 def what_each_adds(
     names: Sequence[str], logs: Array, labels: NDArray[np.int64], weights: Array
 ) -> Arrays:
-    """For each expert its weight, the bits per symbol that it needs alone, and how many more the
-    others need without it, with weights of their own; 0 if it has no weight.
+    """For each expert, its weight, the bits per symbol that it needs alone, and how many more bits
+    the other experts need without it, after their weights are fitted again; 0 if the expert has no
+    weight.
     """
     together = bits_of(logs, labels, weights)
     start = np.eye(len(names))[0]

@@ -1,5 +1,5 @@
-"""What a fitted model of lags says about sequences beyond prediction: where each symbol comes from,
-and whether groups differ.
+"""What a fitted model of lags says about sequences apart from predictions: where each symbol comes
+from, and whether groups differ.
 """
 
 import sys
@@ -30,10 +30,11 @@ class LagReasons(LagPredictor):
     ) -> Explanation:
         """Find where each symbol of X comes from: the posterior probability of its sources.
 
-        The model draws a symbol from one of a few sources: a lag, or the background. Given the
-        symbol, each source has an exact posterior probability: its share of the probability of the
-        symbol. The bits of a lag are how many more bits the symbol would cost if the symbol at that
-        lag were missing. In a notebook the result is shown as text, coloured by source.
+        The model draws a symbol from one of a few sources, each of which is a lag or the
+        background. Given the symbol, each source has an exact posterior probability: its share of
+        the probability of the symbol. The bits of a lag are the additional bits that the symbol
+        would cost if the symbol at that lag were missing. In a notebook, the result is shown as
+        text coloured by source.
 
         Parameters
         ----------
@@ -41,10 +42,10 @@ class LagReasons(LagPredictor):
             One sequence of symbols or several, in any form that ``fit`` accepts except Dask
             collections.
         lengths : list of int, optional
-            The lengths of the sequences, if X is several sequences one after the other.
+            The lengths of the sequences, if X holds several sequences one after another.
         covariates : table, dict or (rows, columns) array, optional
-            Covariates of the symbols or sequences of X, as in ``fit``; needed if the model uses
-            them.
+            Covariates of the symbols or sequences of X, as in ``fit``; required if the model uses
+            covariates.
         predicted : bool, default False
             Whether to explain the most likely symbol at each place instead of the actual one.
 
@@ -87,10 +88,10 @@ class LagReasons(LagPredictor):
         groups : (sequences,) sequence
             The group of each sequence.
         lengths : list of int, optional
-            The lengths of the sequences, if X is several sequences one after the other.
+            The lengths of the sequences, if X holds several sequences one after another.
         covariates : table, dict or (rows, columns) array, optional
-            Covariates of the symbols or sequences of X, as in ``fit``; needed if the model uses
-            them.
+            Covariates of the symbols or sequences of X, as in ``fit``; required if the model uses
+            covariates.
         n_permutations : int, default 999
             The number of permutations. No p value is below 1/(1 + n_permutations).
         random_state : int or numpy.random.Generator, default 0
@@ -99,7 +100,7 @@ class LagReasons(LagPredictor):
         Returns
         -------
         GroupTest
-            What differs, with p values, and how well each group is predicted.
+            The p values of the tests for differences, and how well each group is predicted.
 
         Examples
         --------
@@ -126,19 +127,19 @@ class LagReasons(LagPredictor):
     ) -> Array:
         """Estimate the fraction of random halves of X in which each lag is found again.
 
-        Halves consist of blocks of neighbouring symbols and come in disjoint pairs. ``summary``
-        shows the result from then on.
+        Halves consist of blocks of neighbouring symbols and come in disjoint pairs. After this
+        call, ``summary`` shows the result too.
 
         Parameters
         ----------
         X : sequences
             The data of the fit.
         lengths : list of int, optional
-            The lengths of the sequences, if X is several sequences one after the other.
+            The lengths of the sequences, if X holds several sequences one after another.
         covariates : table, dict or (rows, columns) array, optional
-            The covariates of the fit, needed if the model uses them.
+            The covariates of the fit; required if the model uses covariates.
         n_halves : int, default 20
-            The number of halves to fit, an even number.
+            The number of halves to fit, which must be even.
         random_state : int, default 0
             The seed with which the halves are drawn.
 
@@ -168,11 +169,11 @@ class LagReasons(LagPredictor):
         return again
 
     def plot_matrices(self) -> "Figure":
-        """Plot what the symbol at each lag does to the next one, as heat maps.
+        """Plot heat maps of how the symbol at each lag changes the distribution of the next symbol.
 
         There is a heat map for each transition matrix. A cell shows by how many percentage points
         the symbol at the lag makes a next symbol more or less likely than it is on average. Symbols
-        that act alike are next to each other.
+        with similar effects are placed next to each other.
 
         Returns
         -------

@@ -1,5 +1,5 @@
-"""What a fit found, as one self-contained HTML page that can be sent to others: symbols are
-escaped, and pictures are embedded.
+"""A report on what a fit found: one self-contained HTML page that can be sent to others, with
+symbols escaped and pictures embedded.
 """
 
 import base64
@@ -25,7 +25,7 @@ from scb.sequences.symbols import readable
 
 
 class Effect(NamedTuple):
-    """What a symbol at a lag does to the distribution of the next one, in percentage points."""
+    """How a symbol at a lag changes the distribution of the next symbol, in percentage points."""
 
     current: str
     lag: int
@@ -68,8 +68,8 @@ HEADINGS = {
 
 
 def effects(model: LagModel, most: int = 24) -> list[Effect]:
-    """What the most influential lags do to the distribution of the next symbol, strongest first:
-    for each lag, the two symbols that change it most.
+    """How the most influential lags change the distribution of the next symbol, strongest first;
+    for each lag, the two symbols that change it most are listed.
     """
     influence = model.influence().data
     names = [readable(x) for x in model.classes.tolist()]
@@ -98,7 +98,7 @@ def effects(model: LagModel, most: int = 24) -> list[Effect]:
 
 
 def lag_table(model: LagModel) -> tuple[dict[str, str], list[list[str]]]:
-    """The table of lags: what each column means, by its heading, and rows of text."""
+    """The table of lags: the meaning of each column, by heading, and rows of text."""
     table = model.table()
     names = [name for name in HEADINGS if name in table and (model.context or name != "context")]
     rows = zip(*(table[name].tolist() for name in names), strict=True)

@@ -1,5 +1,5 @@
-"""The order of the rows of a table: by a column, with breaks after pauses, and a warning where the
-rows seem to be in no order.
+"""The order of the rows of a table: they are sorted by a column, with breaks after pauses, and a
+warning is issued if the rows seem to be in no order.
 """
 
 import re
@@ -20,9 +20,9 @@ _UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 
 
 def row_order(table: Any, order: str | None) -> tuple[Ints, str]:
-    """The numbers of the rows, sorted by a column, and how; equal ones stay in their order.
+    """The numbers of the rows, sorted by a column, and how they were sorted; ties keep their order.
 
-    Text that holds numbers is sorted by them: 2 before 10.
+    Text that holds numbers is sorted by the values of the numbers: 2 comes before 10.
     """
     rows = np.arange(table.num_rows)
     if order is None:
@@ -37,7 +37,7 @@ def row_order(table: Any, order: str | None) -> tuple[Ints, str]:
 
 
 def sort_keys(name: str, column: Any) -> tuple[NDArray[Any], str]:
-    """(n,): what the rows are sorted by, and a word on text."""
+    """(n,): the keys by which the rows are sorted, and a remark on text."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -67,7 +67,7 @@ def _text_keys(cells: list[str]) -> tuple[NDArray[Any], str]:
 
 
 def warn_of_disorder(table: Any, used: tuple[str | None, ...], number: Ints) -> None:
-    """Warn of a column of times that the rows of some sequence (n,) do not follow."""
+    """Warn if there is a column of times that the rows of some sequence (n,) do not follow."""
     import pyarrow as pa
 
     for name in table.column_names:
@@ -88,7 +88,7 @@ def warn_of_disorder(table: Any, used: tuple[str | None, ...], number: Ints) -> 
 
 
 def breaks(order: Any, gap: Any) -> NDArray[np.bool_]:
-    """(n − 1,): where a sorted column of numbers or times moves on by more than a gap."""
+    """(n − 1,): where a sorted column of numbers or times increases by more than a gap."""
     import pyarrow as pa
 
     column = order.combine_chunks()

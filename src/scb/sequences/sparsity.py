@@ -1,5 +1,5 @@
-"""How many lags are worth having: models with one lag after each symbol, with two, and so on,
-compared on held-out symbols.
+"""How many lags are worth having: models with one lag after each symbol, with two lags, and so on,
+are compared on held-out symbols.
 """
 
 import sys
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class SparsityPath(ModelTable):
-    """The table that ``scb.sparsity_path`` returns: models with 1, 2, … lags.
+    """The table that ``scb.sparsity_path`` returns, with a row for each number of lags.
 
     The last row is the model whose lags were selected automatically. Printing the object shows the
     table.
@@ -33,9 +33,10 @@ class SparsityPath(ModelTable):
     ----------
     columns : dict of (models,) arrays
         The columns of the table: ``lags``, the number of lags after each symbol or "auto";
-        ``total``, the number over all symbols; ``parameters``; ``bic``; ``bits``, the mean number
-        of bits per held-out symbol; ``difference``, how much larger that is than for the best
-        model; and ``error``, the standard error of the difference.
+        ``total``, the number of lags over all symbols; ``parameters``, the number of parameters;
+        ``bic``, the BIC; ``bits``, the mean number of bits per held-out symbol; ``difference``, how
+        much larger this mean is than for the best model; and ``error``, the standard error of the
+        difference.
 
     Examples
     --------
@@ -121,31 +122,30 @@ def sparsity_path(
     Parameters
     ----------
     model : SparseContextualBigram
-        An estimator that has the parameters to use. It need not be fitted and is not changed. If it
-        is ``verbose``, progress is printed.
+        An estimator with the parameters to use. The estimator need not be fitted and is not
+        changed. If it is ``verbose``, progress is printed.
     X : sequences
         One sequence of symbols or several, in any form that ``fit`` accepts.
     numbers : sequence of int, default (1, 2, 3, 4)
         The numbers of lags after each symbol to try.
     lengths : list of int, optional
-        The lengths of the sequences, if X is several sequences one after the other.
+        The lengths of the sequences, if X holds several sequences one after another.
     held_out : float, default 0.2
         The fraction of X that is predicted and not used to fit. Whole sequences are drawn at
-        random, but of any sequence with over a tenth of all symbols, such as the only sequence,
-        just the end is held out.
+        random. If a sequence contains more than a tenth of all symbols, only its end is held out.
 
     Returns
     -------
     SparsityPath
         A table with the number of lags after each symbol and in total, the number of parameters,
         the BIC on the data of the fit, the bits per held-out symbol, the difference from the best
-        model, and the standard error of that difference over blocks of neighbouring symbols. It has
-        the methods ``to_pandas`` and ``plot``.
+        model, and the standard error of that difference over blocks of neighbouring symbols. The
+        table has the methods ``to_pandas`` and ``plot``.
 
     Examples
     --------
-    Here one lag is enough. A second one after each symbol hardly improves the prediction and costs
-    parameters:
+    Here one lag after each symbol is enough. A second lag hardly improves the prediction and costs
+    additional parameters:
 
     >>> import scb
     >>> x = scb.generate(scb.Task.random(N=3, T=5, sparsity=1, seed=0), 3000, seed=0)

@@ -1,4 +1,4 @@
-"""Data to fit and data to predict: what is held out, and how this is reported."""
+"""Data to fit and data to predict: what is held out, and how the split is reported."""
 
 from typing import NamedTuple
 
@@ -23,8 +23,8 @@ class Split(NamedTuple):
 
 
 def split(codes: list[Codes], fraction: float, seed: int = 0) -> Split:
-    """Hold out a fraction of the symbols: the end of each sequence that has over a tenth of all
-    symbols and, of the others, whole sequences drawn at random.
+    """Hold out a fraction of the symbols: the end of each sequence with more than a tenth of all
+    symbols and, among the other sequences, whole sequences drawn at random.
     """
     if fraction == 0:
         return Split(codes, [], [])
@@ -50,7 +50,7 @@ def split(codes: list[Codes], fraction: float, seed: int = 0) -> Split:
 
 
 def about_split(parts: Split, classes: Classes) -> list[str]:
-    """What was fitted and what was held out, and which symbols the fit has not seen."""
+    """Lines of text on what was fitted, what was held out, and which symbols are new to the fit."""
     if not parts.test:
         return ["All of it is fitted, nothing held out"]
     lines = [_said_of_split(parts)]

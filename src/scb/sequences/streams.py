@@ -1,5 +1,5 @@
-"""The fit of an estimator: windows become a model that it keeps, with warnings; and a stream of
-symbols, of which it keeps what it fits.
+"""The fit of an estimator to windows, with warnings, and the fit to a stream of symbols, of which
+the estimator keeps the data that it is fitted to.
 """
 
 import sys
@@ -34,26 +34,26 @@ class StreamedLags(LagReasons):
     ) -> Self:
         """Add the next piece of a stream to the data kept so far, and fit the model to them.
 
-        A single sequence continues the previous one. Several sequences, or one inside a list
-        ``[x]``, start new ones. Up to ``memory`` symbols, the whole stream is kept, and the result
-        equals that of ``fit`` on it. Beyond that, a random sample of blocks of neighbouring symbols
-        is kept; every block of the stream, however old, has the same chance of being in it. The
-        model and its standard errors are then those of the sample, which does not depend on how the
-        stream was cut into pieces. ``save`` stores the sample with the model, so the stream can
-        continue after ``load``.
+        A single sequence continues the previous one. Several sequences, or a single one inside a
+        list ``[x]``, start new sequences. A stream of up to ``memory`` symbols is kept whole, and
+        the result equals that of ``fit`` on the whole stream. From a longer stream, a random sample
+        of blocks of neighbouring symbols is kept; every block, however old, has the same chance of
+        being in the sample. The model and its standard errors are then based on the sample, which
+        does not depend on how the stream was cut into pieces. ``save`` stores the sample with the
+        model, so the stream can continue after ``load``.
 
         Parameters
         ----------
         X : sequences, optional
-            The next piece, in any form that ``fit`` accepts except Dask collections. By default the
-            data kept so far are fitted.
+            The next piece, in any form that ``fit`` accepts except Dask collections. By default,
+            the model is fitted to the data kept so far.
         y : ignored
             Present for compatibility with scikit-learn.
         lengths : list of int, optional
-            The lengths of the sequences, if X is several sequences one after the other.
+            The lengths of the sequences, if X holds several sequences one after another.
         memory : int, default 5,000,000
-            The number of symbols to keep, the same in all calls. A fit takes about 30 bytes of
-            memory for each.
+            The number of symbols to keep, which must be the same in all calls. A fit needs about 30
+            bytes of memory per symbol.
         fit : bool, default True
             Whether to fit the model now. Every fit uses all the data kept, so with many small
             pieces it pays to fit rarely.

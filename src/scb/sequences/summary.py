@@ -1,4 +1,4 @@
-"""What a fit found, for people: a sentence, a table with the evidence, and warnings."""
+"""A summary of what a fit found: a sentence, a table with the evidence, and warnings."""
 
 from dataclasses import dataclass
 from textwrap import wrap
@@ -17,23 +17,24 @@ from scb.sequences.tables import Arrays
 class LagSummary:
     """The lags of a fitted model, with the evidence for each of them.
 
-    ``SparseContextualBigram.summary`` returns it. Printing it shows a table; ``columns`` holds the
-    numbers, and ``to_pandas()`` returns them as a data frame.
+    This is the result of ``SparseContextualBigram.summary``. Printing it shows a table, ``columns``
+    holds the numbers, and ``to_pandas()`` returns them as a data frame.
 
     Attributes
     ----------
     answer : str
-        Which lags the next symbol depends on, and after which symbols, in a sentence.
+        A sentence that says which lags the next symbol depends on, and after which symbols.
     about : list of str
-        What was fitted and how well, one line each.
+        Lines of text that say what was fitted and how well.
     columns : dict of (lags,) arrays
         The columns of the table, with a row for each current symbol and lag: ``context`` (the
         current symbol), ``lag`` (0 for covariates, which ``source`` names), ``weight``,
-        ``influence`` with the ends ``low`` and ``high`` of its 95 % interval, the gain in
-        log-likelihood ``nats``, ``nats_bound``, which is 1 where ``nats`` is only an upper bound,
-        the gain ``delta_bic``, and ``found``, once ``stability`` has been called.
+        ``influence`` with the ends ``low`` and ``high`` of its 95 % interval, ``nats`` (the gain in
+        log-likelihood), ``nats_bound`` (1 where ``nats`` is only an upper bound), ``delta_bic``
+        (the gain in BIC) and, once ``stability`` has been called, ``found`` (the fraction of halves
+        in which the lag was found).
     warnings : list of str
-        What a reader should not miss, one line each.
+        Lines of text with warnings that a reader should not miss.
 
     Examples
     --------
@@ -75,9 +76,9 @@ class LagSummary:
 
 
 def summarise(model: LagModel, held_out: float | None = None) -> LagSummary:
-    """The summary of a fitted model; its evidence is computed now unless it was before.
+    """The summary of a fitted model; its evidence is computed now unless it was computed before.
 
-    ``held_out`` is how many bits it needs per held-out symbol, where that is known.
+    ``held_out`` is the number of bits that the model needs per held-out symbol, if it is known.
     """
     facts = model.facts
     columns = _summary_columns(model)

@@ -1,4 +1,4 @@
-"""From users' data to codes: symbols of any kind, in one sequence or many, with gaps.
+"""The coding of users' data: symbols of any kind, in one sequence or many, with gaps.
 
 Accepted: a 1-D array or list of symbols; a list of such sequences, of any lengths; a 2-D array
 whose rows are sequences (a single column is one sequence); a column of pandas, polars or Arrow, of
@@ -37,15 +37,15 @@ _NULLS = ("NoneType", "NAType", "NaTType", "MaskedConstant")
 
 
 def readable(symbol: Any) -> str:
-    """A symbol for a reader: unprintable characters, and spaces at its ends, are written out."""
+    """A readable form of a symbol, with unprintable characters and outer spaces written out."""
     if isinstance(symbol, str) and symbol.isprintable() and symbol.strip() == symbol != "":
         return symbol
     return repr(symbol)
 
 
 def inert(cell: Any) -> Any:
-    """A cell of a CSV file that no spreadsheet takes for a formula: text that looks like one gets
-    an apostrophe.
+    """A cell of a CSV file that no spreadsheet mistakes for a formula: text that looks like a
+    formula gets an apostrophe.
     """
     if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")):
         return f"'{cell}"
@@ -53,7 +53,7 @@ def inert(cell: Any) -> Any:
 
 
 def as_sequences(X: Any, lengths: Any = None) -> Sequences:
-    """Tell one sequence from many, and check lengths."""
+    """Distinguish one sequence from many, and check lengths."""
     _refuse_other_types(X)
     if not hasattr(X, "__len__") and hasattr(X, "__array__") and not np.isscalar(X):
         X = np.asarray(X)
@@ -209,7 +209,7 @@ def encode(
 ) -> tuple[list[Codes], Classes]:
     """Codes of each sequence, −1 where a symbol is missing, and the sorted classes.
 
-    If ``classes`` are given, other symbols are an error or, with unknown="missing", missing.
+    If ``classes`` are given, other symbols raise an error or, with unknown="missing", are missing.
     """
     codes, own = factorise(sequences)
     if classes is None:

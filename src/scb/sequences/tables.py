@@ -1,5 +1,5 @@
-"""Sequences, and how they are read from a table: from a column of symbols, with another column that
-tells the sequences apart, or one sequence from each row.
+"""Sequences, and how they are read from a table: from a column of symbols and another column that
+tells the sequences apart, or as one sequence from each row.
 
 A table is a data frame of pandas or polars, or a table of Arrow. The result says how the table was
 read. If it can be read in more than one way, an error says which argument decides.
@@ -37,8 +37,8 @@ class Sequences:
     lengths : list of int
         The number of symbols in each sequence.
     many : bool
-        Whether the source was a collection of sequences rather than a single one (possibly split by
-        lengths).
+        Whether the source was a collection of sequences rather than a single sequence (possibly
+        split by lengths).
     said : str, default ""
         A description of how a table or file was read.
     names : list, optional
@@ -48,9 +48,10 @@ class Sequences:
     n_rows : int, default 0
         The number of rows of the table, if ``rows`` are given.
     separator : str, default " "
-        The text between symbols when they are written out; empty for characters.
+        The text between symbols when they are written out; it is empty if the symbols are
+        characters.
     covariates : dict of lists, optional
-        Columns that are known when a symbol is predicted, in the order of the input.
+        Columns whose values are known when a symbol is predicted, in the order of the input.
 
     Examples
     --------

@@ -11,7 +11,7 @@ _NAMES = {"char": "characters", "word": "words", "line": "lines"}
 
 
 def read_text(text: str, by: By, sep: str | None) -> Sequences:
-    """A text: one sequence, or one per line if symbols are separated."""
+    """Read a text as one sequence, or as one per line if symbols are separated."""
     if sep is not None:
         return _separated(text, unescaped(sep) if sep else "")
     flat = {"char": lambda: list(text), "word": text.split, "line": text.splitlines}[by]()
@@ -48,7 +48,9 @@ def _separated(text: str, sep: str) -> Sequences:
 
 
 def read_fasta(text: str) -> Sequences:
-    """The sequences of a FASTA file: after a line with > and a name, characters up to the next."""
+    """The sequences of a FASTA file: the characters between one line with > and a name and the
+    next.
+    """
     names: list[str] = []
     sequences: list[list[str]] = []
     for line in text.splitlines():

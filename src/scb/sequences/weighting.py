@@ -1,4 +1,4 @@
-"""Windows that count more or less: weights of symbols or sequences, and soft labels, the
+"""Windows that count more or less: weights of symbols or sequences, and soft labels, which are
 distributions that another model predicts.
 """
 
@@ -29,8 +29,8 @@ def windows_with_weights(
     probabilities: Any,
     beside: Ints | None,
 ) -> tuple[Data, Classes, int | None]:
-    """Windows with weights or soft labels, and with covariates of which ``beside`` (symbols,
-    covariates) are the codes; the symbols; and the common length of several sequences.
+    """Windows with weights or soft labels, and with covariates whose codes are ``beside`` (symbols,
+    covariates); the symbols; and the common length of several sequences.
 
     A sequence without weight is left out.
     """
@@ -54,8 +54,8 @@ def windows_with_weights(
 
 
 def symbol_weights(sequences: Sequences, sample_weight: Any) -> Array:
-    """(symbols,): the weight of each symbol, from weights of sequences or of symbols; the symbols
-    of a table are its rows.
+    """(symbols,): the weight of each symbol, from weights of sequences or of symbols. In a table,
+    each row is a symbol.
     """
     weight = real_array("sample_weight", sample_weight)
     lengths = np.array(sequences.lengths)
@@ -81,8 +81,8 @@ def weighted_windows(
     weight: Array,
     beside: Ints | None = None,
 ) -> Data:
-    """The windows of sequences, each with the weight of its label, those without weight left out;
-    ``weight`` is (symbols,).
+    """The windows of sequences, each with the weight of its label; windows without weight are left
+    out. ``weight`` is (symbols,).
     """
     data = windows_of_codes(codes, N, max_lag, context, beside=beside)
     (partition,) = data.partitions
@@ -97,7 +97,7 @@ def with_soft_labels(data: Data, codes: list[Codes], weight: Array, probabilitie
     probability of that label as its weight.
 
     Row i of ``probabilities`` (symbols, N) is the distribution of the symbol after symbol i;
-    ``weight`` (symbols,) that of ``weighted_windows``.
+    ``weight`` (symbols,) is the same as in ``weighted_windows``.
     """
     p = real_array("probabilities", probabilities)
     flat = np.concatenate(codes)
@@ -124,8 +124,8 @@ def with_soft_labels(data: Data, codes: list[Codes], weight: Array, probabilitie
 
 
 def explained_share(model: LagModel, data: Data) -> float:
-    """How large a share a model explains of what soft labels say beyond the distribution of all
-    labels: 1 if it predicts as they do.
+    """The share that a model explains of the information in soft labels beyond the distribution of
+    all labels; it is 1 if the model predicts exactly as the soft labels do.
     """
     data = in_states(data, model.context)
     (partition,) = data.partitions

@@ -1,5 +1,5 @@
 """The description of a sweep: a TOML file with a kind, fixed parameters, axes and the number of
-seeds. Each point is one or more jobs.
+seeds. Each point of the grid is one or more jobs.
 
     kind = "recover"                # or "train", or an experiment of the paper
     seeds = 20                      # random tasks at each point of the grid
@@ -52,14 +52,14 @@ class Kind:
     name : str
         The value of ``kind`` in the file of a sweep.
     metrics : dict of type, or None
-        What a run measures, by name: bool, int or float. None if that is known only once a run is
-        done.
+        The type of each quantity that a run measures, by name: bool, int or float. None means that
+        the quantities are known only after a run.
     success : dict
-        What counts as success unless the sweep says otherwise.
+        The criteria of success that apply unless the sweep sets others.
     complete : callable
-        Checks the parameters that are given, and adds the defaults of the others.
+        A function that checks the given parameters and adds the defaults of the others.
     make : callable
-        Returns the job for parameters and the number of a random task.
+        A function that returns the job for given parameters and the number of a random task.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class Sweep:
     Attributes
     ----------
     kind : Kind
-        What is run and measured.
+        The kind of the sweep, which says what is run and measured.
     fixed : dict
         The parameters that all runs share.
     grid : dict of list
@@ -98,7 +98,7 @@ class Sweep:
     figure : dict or None
         The axes of the diagram, and its title.
     text : str
-        The file that the sweep was read from.
+        The text of the file that the sweep was read from.
 
     Examples
     --------
@@ -134,8 +134,8 @@ class Sweep:
         kinds : dict of Kind
             The kinds of sweep by name.
         further : callable
-            A function that returns further kinds. It is called only if the kind of the sweep is not
-            among ``kinds``, because loading them may take long.
+            A function that returns further kinds. The function is called only if the kind of the
+            sweep is not among ``kinds``, because loading these kinds may take a long time.
 
         Returns
         -------
@@ -159,8 +159,8 @@ class Sweep:
         kinds : dict of Kind
             The kinds of sweep by name.
         further : callable
-            A function that returns further kinds; called only if the kind of the sweep is not among
-            ``kinds``.
+            A function that returns further kinds. The function is called only if the kind of the
+            sweep is not among ``kinds``.
 
         Returns
         -------
@@ -236,7 +236,7 @@ def _sense(name: str, level: Any) -> str:
 
 
 def succeeded(table: Table, asked: Mapping[str, Any]) -> np.ndarray:
-    """Return which rows satisfy the criteria; NaN satisfies none."""
+    """Return which rows satisfy the criteria; NaN satisfies no criterion."""
     _only(asked, table, "[success]")
     compare = {"=": np.equal, "≥": np.greater_equal, "≤": np.less_equal}
     # Where nothing is asked, a run that is through succeeds
@@ -251,8 +251,8 @@ def in_words(asked: Mapping[str, Any]) -> str:
     Parameters
     ----------
     asked : dict
-        The level of each metric. Signals α and similarities must reach it, other numbers must not
-        exceed it.
+        The level of each metric. Signals α and similarities must reach this level, and other
+        numbers must not exceed it.
 
     Returns
     -------

@@ -1,5 +1,5 @@
-"""Kinds of sweep: "recover", which estimates a random task from samples; "train"; and any job whose
-parameters are its fields.
+"""Kinds of sweep: "recover" estimates a random task from samples, "train" trains on a random task,
+and any other job has its fields as parameters.
 """
 
 import json
@@ -61,9 +61,9 @@ def kind_of(
     job : type
         A subclass of ``Job``. A field ``replicate`` is not swept over; it numbers the random tasks.
     metrics : dict of type, optional
-        What a run measures.
+        The type of each quantity that a run measures, by name.
     success : dict, optional
-        What counts as success unless the sweep says otherwise.
+        The criteria of success that apply unless the sweep sets others.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def kind_of(
 
 @dataclass(frozen=True)
 class RecoverJob(Job):
-    """Draw samples of a random task and estimate the task from them by ``scb.recover``."""
+    """A job that draws samples of a random task and estimates the task by ``scb.recover``."""
 
     label: ClassVar = {"sweep": "recover"}
 
@@ -147,8 +147,8 @@ class RecoverJob(Job):
 
 @dataclass(frozen=True)
 class TrainJob(Job):
-    """Train on a random task and measure the result; ``options`` has the sizes, the recipe and its
-    options.
+    """A job that trains on a random task and measures the result; ``options`` holds the sizes, the
+    recipe and its options.
     """
 
     label: ClassVar = {"sweep": "train"}

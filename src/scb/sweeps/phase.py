@@ -1,4 +1,4 @@
-"""Phase diagrams: how often runs succeed over two axes of a sweep, with intervals."""
+"""Phase diagrams show how often runs succeed over two axes of a sweep, with intervals."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -27,14 +27,14 @@ LINE = "#D55E00"
 
 
 class Phase(NamedTuple):
-    """How often runs succeed over two axes.
+    """The success rates of runs over two axes of a sweep.
 
     Attributes
     ----------
     xs, ys : list
         The values of the two axes.
     successes, trials : (ys, xs) array of int
-        The number of runs that succeeded, and of all runs.
+        The number of runs that succeeded, and the number of all runs.
 
     Examples
     --------
@@ -55,11 +55,11 @@ class Phase(NamedTuple):
 
     @property
     def rate(self) -> NDArray[np.float64]:
-        """The share of successes, (ys, xs); NaN where nothing was tried."""
+        """The share of successes, (ys, xs); NaN where there were no runs."""
         return np.where(self.trials > 0, self.successes / np.maximum(self.trials, 1), np.nan)
 
     def cells(self) -> list[list[str]]:
-        """Return the rates in percent as text.
+        """Return the rates as text, in percent.
 
         Returns
         -------
@@ -73,14 +73,14 @@ class Phase(NamedTuple):
 
 
 def phases(table: Table, x: str, y: str, panel: str | None = None) -> list[tuple[str, Phase]]:
-    """Count the successes over two axes of a sweep, for each value of a third.
+    """Count the successes over two axes of a sweep, for each value of a third axis.
 
     Parameters
     ----------
     table : dict of (rows,) arrays
-        The rows of the sweep, with a column success.
+        The rows of the sweep, with a column ``success``.
     x, y : str
-        The two axes. Numbers ascend along them, and words keep their order.
+        The two axes. Numbers are in ascending order along an axis, and words keep their order.
     panel : str, optional
         The third axis.
 
@@ -118,7 +118,7 @@ def _in_order(found: list[Any]) -> list[Any]:
 
 
 def diagram(sweep: Sweep, table: Table) -> Figure:
-    """The diagram that the file of a sweep describes."""
+    """Draw the diagram that the file of a sweep describes."""
     fixed = ", ".join(f"{name} = {value}" for name, value in sweep.fixed.items())
     success = f"success: {in_words(sweep.success)}" if sweep.success else ""
     figure = dict(sweep.figure or {})
@@ -134,20 +134,20 @@ def phase(
 ) -> Figure:
     """Draw how often runs succeed over two axes of a sweep.
 
-    The colour is the success rate. A solid line shows where it is one half. Two dashed lines show
-    where an end of its 95 % interval (Wilson's) is one half; between them, the runs do not tell on
-    which side of one half the probability lies.
+    The colour shows the success rate. A solid line shows where the rate is one half. Two dashed
+    lines show where an end of its 95 % Wilson interval is one half. Between the dashed lines, the
+    runs do not tell on which side of one half the probability lies.
 
     Parameters
     ----------
     table : dict of (rows,) arrays
-        The rows of the sweep, with a column success.
+        The rows of the sweep, with a column ``success``.
     x, y : str
         The two axes.
     panel : str, optional
         A third axis, with a diagram for each of its values.
     title, setting : str, optional
-        The text above and below.
+        The text above and below the diagrams.
 
     Returns
     -------
@@ -234,7 +234,7 @@ def _edges(places: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def text(value: Any) -> str:
-    """A value as it is written at an axis."""
+    """Return a value as it is written at an axis."""
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -17,20 +17,20 @@ from scb.sweeps.store import FIGURE, SWEEP, TABLE, SweepStore
 
 @dataclass(frozen=True)
 class SweepState:
-    """How far a sweep has come.
+    """The progress of a sweep.
 
     Attributes
     ----------
     runs : int
         The number of runs of the sweep.
     table : dict of (rows,) arrays, or None
-        The rows that are done, in the order of the grid, with a column success.
+        The rows that are done, in the order of the grid, with a column ``success``.
     failed : list of dict
-        What failed: parameters, replicate, seed, error and traceback of each run.
+        The runs that failed, each with its parameters, replicate, seed, error and traceback.
     fresh : int
-        The number of runs that were tried now.
+        The number of runs that were tried in this call.
     files : list of Path
-        The files that were written for people to use.
+        The files that were written for users.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class SweepState:
 
     @property
     def done(self) -> int:
-        """The number of rows."""
+        """The number of rows that are done."""
         return 0 if self.table is None else len(self.table["key"])
 
     @property
@@ -81,21 +81,21 @@ def run_sweep(
     Parameters
     ----------
     sweep : Sweep
-        What to run.
+        The sweep to run.
     directory : Path
-        Where the results are kept; rows that are there already are not made again.
+        The directory of the results; rows that are already there are not computed again.
     count : int, default 1
-        The number of processes; 1 runs everything in this one.
+        The number of processes; with 1, everything runs in this process.
     scheduler : str, optional
         The address of a Dask scheduler to run on instead.
     retry : bool, default False
         Whether to repeat the runs that failed.
     forecast : Forecast, optional
-        A forecast that is told how far the runs have come.
+        A forecast that is updated as the runs proceed.
     note : callable, default print
-        Called with a line for the user, for instance when a process dies.
+        A function that is called with a line for the user, for instance when a process dies.
     file : Path, optional
-        The file that the sweep was read from, which is never written.
+        The file that the sweep was read from, which is never overwritten.
     lock : bool, default True
         Whether to keep other processes out of the directory.
     overwrite : bool, default False
@@ -154,7 +154,7 @@ def _write(sweep: Sweep, store: SweepStore) -> tuple[Path, ...]:
 def sweep_state(
     directory: Path, kinds: Mapping[str, Kind], further: Further = dict
 ) -> tuple[Sweep, SweepState]:
-    """Read how far the sweep in a directory has come; nothing is run.
+    """Read the progress of the sweep in a directory, without running anything.
 
     Parameters
     ----------
@@ -163,8 +163,8 @@ def sweep_state(
     kinds : dict of Kind
         The kinds of sweep by name.
     further : callable
-        A function that returns further kinds; called if the kind of the sweep is not among
-        ``kinds``.
+        A function that returns further kinds. The function is called if the kind of the sweep is
+        not among ``kinds``.
 
     Returns
     -------

@@ -1,8 +1,8 @@
-"""The directory of a sweep: its file, its rows in batches, and what failed.
+"""The directory of a sweep holds its file, its rows in batches, and the runs that failed.
 
-Only the process that hands out runs writes here, and only whole files, which appear under their
-names at once. Whichever process is killed, everything on disk can be read, no row is there twice,
-and at most what was running is missing.
+Only the process that hands out runs writes to the directory. It writes only whole files, each of
+which appears under its name in one step. Whichever process is killed, everything on disk can be
+read, no row is there twice, and at most the rows of running jobs are missing.
 """
 
 import json
@@ -50,7 +50,7 @@ class SweepStore:
     failures.json   runs that raised, each with its parameters and traceback
     table.parquet   all rows in the order of the grid, with success; made from rows/
 
-    Commands write to what ``alone`` yields, which keeps other processes out.
+    Commands write through the store that ``alone`` yields, which keeps other processes out.
     """
 
     def __init__(self, directory: Path, opened: Folder | None = None) -> None:
@@ -65,11 +65,11 @@ class SweepStore:
         self._waiting: dict[str, Table] = {}
 
     def done(self) -> set[str]:
-        """Keys of the rows on disk."""
+        """The keys of the rows on disk."""
         return {key for path in self._parts() for key in _rows(path, ["key"])["key"]}
 
     def missing(self, jobs: Iterable[Job], retry: bool = False) -> list[Job]:
-        """The runs that are left; those that failed are among them only if ``retry``."""
+        """Return the runs that are left; failed runs are included only if ``retry`` is true."""
         done = self.done()
         # Killed after its row was written, before failures.json was
         for key in done & self.failures.keys():
@@ -125,7 +125,7 @@ class SweepStore:
             self._failures_changed = True
 
     def fail(self, job: Job, failure: Failure) -> None:
-        """Note that a run failed; the others go on."""
+        """Note that a run failed; the others continue."""
         parameters, replicate = _split(job)
         self.failures[job.key] = {
             "parameters": parameters,
@@ -135,7 +135,7 @@ class SweepStore:
         self._failures_changed = True
 
     def flush(self) -> None:
-        """Write what has been added: a new part of the data set, and the failures."""
+        """Write everything that has been added: a new part of the data set, and the failures."""
         if self._waiting:
             name = sha256(" ".join(sorted(self._waiting)).encode()).hexdigest()[:16]
             rows = concatenate(list(self._waiting.values()))
@@ -146,8 +146,8 @@ class SweepStore:
             self._failures_changed = False
 
     def table(self, sweep: Sweep) -> Table | None:
-        """The rows of the sweep that are on disk, in the order of the grid, with success; None if
-        there are none.
+        """Return the rows of the sweep that are on disk, in the order of the grid, with a column
+        success; return None if there are no rows.
         """
         parts = {path: _rows(path) for path in self._parts()}
         if not parts:
@@ -196,7 +196,7 @@ class SweepStore:
             yield cls(directory, folder)
 
     def file(self, name: str) -> Path:
-        """The path of a file of the sweep that is written now."""
+        """Return the path of a file of the sweep that is to be written."""
         return self.directory / name if self._opened is None else self._opened.file(name)
 
     def _parts(self) -> list[Path]:

@@ -1,4 +1,6 @@
-"""The task: P, μ and a sparse Q; the paper's assumptions, random chains, and samples."""
+"""The task, which consists of P, μ and a sparse Q; the paper's assumptions, random chains, and
+samples.
+"""
 
 from scb.lazy import lazily
 from scb.task.task import ENSEMBLES, Ensemble, Seed, Task, generator

@@ -1,5 +1,5 @@
-"""The paper's assumptions (a) to (d) on a task, each with its measured value; with several heads
-also (e), which is ours.
+"""The paper's assumptions (a) to (d) on a task, each with its measured value; with several heads,
+there is also assumption (e), which is ours.
 """
 
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from scb.arrays import Array
 
 @dataclass(frozen=True)
 class Assumption:
-    """One assumption of the paper, with the value that a task has and whether it holds.
+    """One assumption of the paper, with its measured value on a task and whether it holds.
 
     Attributes
     ----------
     name : str
-        The letter of the assumption in the paper, "a" to "d"; with several heads also "e", which is
-        ours.
+        The letter of the assumption in the paper, "a" to "d"; with several heads, there is also
+        "e", which is ours.
     statement : str
-        The condition that it states.
+        The condition that the assumption states.
     measured : float
         The value of the quantity in the statement, measured on the task.
     holds : bool
@@ -64,8 +64,8 @@ def check_assumptions(
     """Check assumptions (a) to (d) on the task with these weights (Q, N), T, μ and K_P; ``C`` is
     the constant of (b).
 
-    With several heads the smallest singular value takes the place of K_P in (c): for one head, σ² =
-    ‖Q‖_μ² K_P. In addition, (e) requires that no singular value is small compared with the first.
+    With several heads, the smallest singular value takes the place of K_P in (c): for one head, σ²
+    = ‖Q‖_μ² K_P. In addition, (e) requires that no singular value is small compared with the first.
     """
     Q, N = weights.shape
     q = weights[weights > 0]

@@ -1,8 +1,8 @@
 """Markov chains with a given stationary distribution, built from couplings of μ with itself.
 
 A coupling is a nonnegative (N, N) matrix J whose rows and columns both sum to μ. Then P = J
-diag(1/μ) has columns that sum to 1 and Pμ = μ; the set of couplings is convex, so mixtures of such
-P keep μ.
+diag(1/μ) has columns that sum to 1, and Pμ = μ. The set of couplings is convex, so mixtures of such
+matrices P keep μ.
 """
 
 from collections.abc import Callable
@@ -18,11 +18,11 @@ CONTRAST = 1.4
 
 
 def stationary(P: Array) -> Array:
-    """The stationary distribution μ of an irreducible P (columns sum to 1): Pμ = μ, 1ᵀμ = 1, μ > 0.
+    """Return the stationary distribution of an irreducible P: Pμ = μ, 1ᵀμ = 1 and μ > 0.
 
-    It is computed by the elimination of Grassmann, Taksar and Heyman, which never subtracts, so
-    each entry of μ is right to nearly full relative precision, real and positive. A reducible P is
-    refused: its μ is not unique, or has zeros.
+    The columns of P must sum to 1. The method is the elimination of Grassmann, Taksar and Heyman,
+    which never subtracts, so each entry of μ is positive and accurate to nearly full relative
+    precision. A reducible P is refused, because its μ is not unique or has zeros.
     """
     _check_irreducible(P)
     # Row-stochastic: G[m, n] = Pr(m → n)
@@ -43,8 +43,8 @@ def stationary(P: Array) -> Array:
 
 
 def common_stationary(P: Array) -> Array:
-    """The stationary distribution that all heads' P_h (H, N, N) share, to 1e-9; that of the first
-    is returned.
+    """Return the stationary distribution of the first head, which the P_h (H, N, N) of all heads
+    must share to within 1e-9.
     """
     mu = stationary(P[0])
     errors = np.abs(P @ mu - mu).max(axis=1)
@@ -89,8 +89,8 @@ def sinkhorn(M: Array, mu: Array, tolerance: float = 1e-14, max_iterations: int 
 
 
 def staircase(mu: Array, rng: np.random.Generator) -> Array:
-    """A random extreme coupling: fill the cells greedily along two random orders of the tokens, at
-    most 2N − 1 of them.
+    """Draw a random extreme coupling: fill at most 2N − 1 cells greedily along two random orders of
+    the tokens.
     """
     N = len(mu)
     rows = rng.permutation(N)
@@ -112,15 +112,15 @@ def staircase(mu: Array, rng: np.random.Generator) -> Array:
 def random_transition(mu: Array, contrast: float, rng: np.random.Generator) -> Array:
     """Draw a random positive P with stationary distribution μ and K_P ≥ contrast·‖μ‖².
 
-    Scaled squared exponentials give a dense start with K_P about 5‖μ‖² for large N. If that falls
-    short (small N), it is mixed with just enough of an extreme coupling.
+    Scaled squared exponentials give a dense start with K_P about 5‖μ‖² for large N. If K_P falls
+    short, as for small N, the start is mixed with just enough of an extreme coupling.
 
     Parameters
     ----------
     mu : (N,) array, with one axis
         The stationary distribution.
     contrast : float
-        The least K_P, in units of ‖μ‖².
+        The smallest K_P that is allowed, in units of ‖μ‖².
     rng : numpy.random.Generator
         The source of randomness.
 
@@ -148,11 +148,11 @@ def random_transition(mu: Array, contrast: float, rng: np.random.Generator) -> A
 
 
 def with_contrast(P: Array, mu: Array, K_P: float) -> Array:
-    """P moved to ‖P − μ1ᵀ‖_μ² = K_P, with the same stationary distribution μ.
+    """Return P moved to ‖P − μ1ᵀ‖_μ² = K_P, with the same stationary distribution μ.
 
-    To lower K_P, P is moved straight towards μ1ᵀ, so √K_P falls in proportion. To raise it, P is
-    moved straight towards the identity, whose K_P = 1 − ‖μ‖² is the largest possible, as far as
-    needed.
+    To lower K_P, P is moved straight towards μ1ᵀ, so √K_P falls in proportion. To raise K_P, P is
+    moved straight towards the identity as far as needed; the identity has the largest possible K_P,
+    1 − ‖μ‖².
     """
     largest = 1 - float(mu @ mu)
     if not 0 < K_P < largest:
@@ -168,7 +168,7 @@ def with_contrast(P: Array, mu: Array, K_P: float) -> Array:
 
 
 def related_transition(P: Array, mu: Array, overlap: float, rng: np.random.Generator) -> Array:
-    """A transition matrix with stationary distribution μ whose centred μ-cosine with P is
+    """Return a transition matrix with stationary distribution μ whose centred μ-cosine with P is
     ``overlap``.
     """
     if not 0 <= overlap <= 1:
@@ -217,7 +217,7 @@ def _cosine(X: Array, Y: Array, mu: Array) -> float:
 
 
 def of_ensemble(ensemble: str, N: int, rng: np.random.Generator) -> Array:
-    """A random P of one of the ensembles that ``Task.random`` knows."""
+    """Draw a random P from one of the ensembles that ``Task.random`` knows."""
     if ensemble == "dirichlet":
         return rng.dirichlet(np.ones(N), size=N).T
     if ensemble != "strong":
@@ -230,15 +230,15 @@ def of_ensemble(ensemble: str, N: int, rng: np.random.Generator) -> Array:
 
 
 def another(ensemble: str, mu: Array, rng: np.random.Generator) -> Array:
-    """A random P of an ensemble with a given stationary distribution μ, for a further head."""
+    """Draw a random P of an ensemble with a given stationary distribution μ, for a further head."""
     if ensemble == "strong":
         return random_transition(mu, CONTRAST, rng)
     return sinkhorn(of_ensemble(ensemble, len(mu), rng) * mu, mu) / mu
 
 
 def near_uniform(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
-    """Columns that sum to 1, with entries proportional to uniforms on [2/3, 4/3]: within a factor
-    of 2 of equal ones.
+    """Draw columns that sum to 1, with entries proportional to uniform numbers on [2/3, 4/3], so
+    the entries are within a factor of 2 of equal entries.
     """
     w = rng.uniform(2 / 3, 4 / 3, shape)
     return w / w.sum(axis=0)

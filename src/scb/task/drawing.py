@@ -30,7 +30,7 @@ class Parts(NamedTuple):
 
 
 def checked_sizes(N: Any, T: Any, sparsity: Any, heads: Any) -> Sizes:
-    """The sizes of a random task as integers, if there can be such a task."""
+    """Return the sizes of a random task as integers, if such a task can exist."""
     N, T, sparsity = integer("N", N), integer("T", T), integer("sparsity", sparsity)
     heads = integer("heads", heads, low=1)
     if not 2 <= N <= 1 << 16:

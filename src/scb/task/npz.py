@@ -27,7 +27,7 @@ _UNREADABLE = (
 
 
 def write_npz(path: Path, arrays: dict[str, NDArray[Any]], overwrite: bool) -> None:
-    """Write an .npz file as ``np.savez`` does, sealed: the digest is in the comment of the archive.
+    """Write a sealed .npz file as ``np.savez`` does; the digest is in the comment of the archive.
 
     An existing task is replaced; any other file is replaced only if ``overwrite`` is true.
     """
@@ -41,8 +41,8 @@ def write_npz(path: Path, arrays: dict[str, NDArray[Any]], overwrite: bool) -> N
 
 @contextmanager
 def reading_npz(path: Path) -> Iterator[dict[str, NDArray[Any]]]:
-    """The arrays of a file that ``write_npz`` wrote, for a block that makes a task of them; errors
-    in the block are reported as errors of the file.
+    """Provide the arrays of a file that ``write_npz`` wrote to a block that makes a task of them;
+    errors in the block are reported as errors of the file.
     """
     content = read_sealed(path)
     try:
@@ -54,8 +54,8 @@ def reading_npz(path: Path) -> Iterator[dict[str, NDArray[Any]]]:
 
 
 def stored_arrays(content: bytes) -> dict[str, NDArray[Any]]:
-    """The arrays of an .npz file as ``np.savez`` writes it. A compressed one is refused, because a
-    few bytes of it can expand to any number of bytes.
+    """Return the arrays of an .npz file as ``np.savez`` writes it. A compressed file is refused,
+    because a few of its bytes can expand to any number of bytes.
     """
     arrays = {}
     with ZipFile(io.BytesIO(content)) as archive:

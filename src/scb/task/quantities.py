@@ -34,7 +34,7 @@ class TaskQuantities:
 
     @property
     def sparsity(self) -> int:
-        """The largest number of positions that a token attends to in all heads, the paper's Q."""
+        """The largest number of positions that a token attends to in all heads (the paper's Q)."""
         return self.weights.shape[0]
 
     @property
@@ -44,17 +44,17 @@ class TaskQuantities:
 
     @cached_property
     def K_P(self) -> float:
-        """How strongly the next token depends on its source: K_P = ‖P‖_μ² − ‖μ‖² = ‖P − μ1ᵀ‖_μ².
+        """The dependence of the next token on its source: K_P = ‖P‖_μ² − ‖μ‖² = ‖P − μ1ᵀ‖_μ².
 
-        With several heads it is summed over them.
+        With several heads, K_P is summed over the heads.
         """
         return centred_square(self.P, self.mu)
 
     @cached_property
     def K_Q(self) -> float:
-        """How far the attention is from uniform: K_Q = ‖Q‖_μ² − 1/T = ‖Q − 11ᵀ/T‖_μ².
+        """The squared distance of the attention from uniform: K_Q = ‖Q‖_μ² − 1/T = ‖Q − 11ᵀ/T‖_μ².
 
-        With H heads, T stands for H·T, the number of places in a column.
+        With H heads, T is replaced by H·T, the number of entries in a column.
         """
         return mu_inner(self.weights, self.weights, self.mu) - 1 / (self.heads * self.T)
 
@@ -62,9 +62,9 @@ class TaskQuantities:
     def singular_values(self) -> Array:
         """The singular values (H,), descending, of M = Σ_h vec(Q_h)·vec(P_h − μ1ᵀ)ᵀ in ⟨·, ·⟩_μ.
 
-        With one head there is one singular value, ‖Q‖_μ √K_P. With several heads they take the
-        place of K_P and K_Q: training learns them one after another, in times proportional to
-        1/σ_i.
+        With one head, there is one singular value, ‖Q‖_μ √K_P. With several heads, the singular
+        values take the place of K_P and K_Q: training learns them one after another, in times
+        proportional to 1/σ_i.
         """
         rows = self.positions + self.T * np.arange(self.N)
         places, at = np.unique(rows, return_inverse=True)
@@ -75,21 +75,21 @@ class TaskQuantities:
 
     @property
     def support(self) -> list[NDArray[np.intp]]:
-        """The positions that each token attends to: N ascending arrays (size,)."""
+        """The positions that each token attends to, as N ascending arrays (size,)."""
         return [np.unique(self.positions[self.weights[:, k] > 0, k]) for k in range(self.N)]
 
     @property
     def Q(self) -> Array:
         """The attention as a dense, column-contiguous (T, N) array, built at each access.
 
-        With several heads it is (H, T, N).
+        With several heads, its shape is (H, T, N).
         """
         Q = np.zeros((self.heads * self.T, self.N), order="F")
         np.add.at(Q, (self.owners * self.T + self.positions, np.arange(self.N)), self.weights)
         return Q if self.heads == 1 else Q.reshape(self.heads, self.T, self.N)
 
     def on_support(self, A: Array) -> Array:
-        """Return the entries (Q, N), at the positions of Q, of an array A with the shape of Q.
+        """Return the entries (Q, N) of an array A at the positions of Q.
 
         Parameters
         ----------

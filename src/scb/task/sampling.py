@@ -75,8 +75,8 @@ class Batch:
     def tokens(self) -> Tokens:
         """The context and the last token of each sample, as an (n, T + 1) array.
 
-        It is a view if both are slices of one array, as in the batches of ``scb.stream``, and a
-        copy otherwise.
+        The array is a view if both are slices of one array, as in the batches of ``scb.stream``,
+        and a copy otherwise.
         """
         base = self.context.base
         if (
@@ -95,16 +95,17 @@ class Batch:
 
 
 def token_dtype(N: int) -> np.dtype[Any]:
-    """The smallest unsigned integer type that holds tokens 0 … N − 1."""
+    """Return the smallest unsigned integer type that holds tokens 0 … N − 1."""
     return np.dtype(np.min_scalar_type(N - 1))
 
 
 def sample(task: Task, n: int, seed: Seed = 0, *, compiled: bool = False) -> Batch:
     """Draw n independent samples of a task.
 
-    For each sample, a context of T tokens and a last token k are drawn independently from μ, then a
-    position s from Q[:, k], and finally the label from P[:, x_s]. With several heads, a head h and
-    a position s are drawn together from Q[:, :, k], and the label from P_h[:, x_s].
+    For each sample, a context of T tokens and a last token k are drawn independently from μ. Then a
+    position s is drawn from Q[:, k], and finally the label is drawn from P[:, x_s]. With several
+    heads, a head h and a position s are drawn together from Q[:, :, k], and the label is drawn from
+    P_h[:, x_s].
 
     Parameters
     ----------
@@ -150,8 +151,8 @@ def sample(task: Task, n: int, seed: Seed = 0, *, compiled: bool = False) -> Bat
 
 
 class Labels:
-    """Draws the label of each sample, given its tokens: a position s ~ q^(k) for the last token k,
-    then a label o ~ P[:, x_s], with the P of the head that the position belongs to.
+    """A function that draws the label of each sample, given its tokens: first a position s ~ q^(k)
+    for the last token k, then a label o ~ P[:, x_s], where P is that of the position's head.
     """
 
     def __init__(self, task: Task) -> None:
@@ -164,8 +165,8 @@ class Labels:
     def __call__(
         self, context: Tokens, last: Tokens, u_source: Array, u_label: Array
     ) -> NDArray[np.intp]:
-        """(n,): labels of samples with these contexts (n, ≥ T) and last tokens (n,), by two uniform
-        numbers (n,) for each.
+        """Return the labels (n,) of samples with these contexts (n, ≥ T) and last tokens (n,),
+        given two uniform numbers for each sample.
         """
         slot = (u_source >= self._q[:, last]).sum(axis=0)
         source = context[np.arange(len(last)), self._positions[slot, last]]
@@ -173,7 +174,7 @@ class Labels:
 
 
 def compiled_tokens(task: Task, key: np.uint64, shape: tuple[int, int]) -> Tokens:
-    """Tokens iid from μ, of the stream ``key``, by compiled code."""
+    """Draw independent tokens from μ, using the stream ``key``, by compiled code."""
     tokens = np.empty(shape, token_dtype(task.N))
     draw_tokens(
         np.uint64(key), _token_sampler(task.mu.tobytes()), token_scratch(), tokens.reshape(-1)
@@ -221,11 +222,11 @@ def _stream_of(seed: int) -> np.uint64:
 
 
 def generate(task: Task, length: int, seed: Seed = 0, *, n: int | None = None) -> Tokens:
-    """Generate one long sequence of tokens, or several independent ones.
+    """Generate one long sequence of tokens, or several independent sequences.
 
     The first T + 1 tokens are drawn independently from μ. Each further token is the label of the T
     + 1 tokens before it: the token just before it selects the column of the attention, and the T
-    tokens before that one are the context.
+    tokens before that token are the context.
 
     Parameters
     ----------
@@ -236,7 +237,7 @@ def generate(task: Task, length: int, seed: Seed = 0, *, n: int | None = None) -
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness; ``None`` draws a fresh seed from the operating system.
     n : int, optional
-        The number of independent sequences. Sequence i does not depend on n. By default one
+        The number of independent sequences. Sequence i does not depend on n. By default, one
         sequence is returned as a one-dimensional array.
 
     Returns
@@ -279,7 +280,7 @@ def _sequence(task: Task, length: int, rng: np.random.Generator) -> Tokens:
 
 
 def independent_tokens(p: Array, n: int, rng: np.random.Generator, chunk: int = 1 << 20) -> Tokens:
-    """n independent tokens with distribution p; ``chunk`` uniforms are held at a time."""
+    """Draw n independent tokens with distribution p; ``chunk`` uniforms are held at a time."""
     edges = closed_cumulative(p)[:-1]
     tokens = np.empty(n, dtype=token_dtype(len(p)))
     for start in range(0, n, chunk):
@@ -289,8 +290,8 @@ def independent_tokens(p: Array, n: int, rng: np.random.Generator, chunk: int = 
 
 
 def closed_cumulative(p: Array) -> Array:
-    """Cumulative sums of distributions in columns, without rounding errors at the end: exactly 1
-    from the last positive mass on.
+    """Return the cumulative sums of distributions in columns, without rounding errors at the end:
+    the sums are exactly 1 from the last positive mass on.
     """
     cumulative = np.asfortranarray(np.cumsum(p, axis=0))
     cumulative[cumulative >= cumulative[-1] * (1 - 1e-14)] = 1.0

@@ -1,4 +1,4 @@
-"""Checks of what a task is made from, and sparse columns as padded (slots, N) arrays."""
+"""Checks of the arrays that a task is made from, and sparse columns as padded (slots, N) arrays."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ from scb.inputs import InputError, integer, real_array, unmasked
 
 
 def slots(counts: NDArray[Any]) -> NDArray[np.intp]:
-    """0 … counts[0] − 1, 0 … counts[1] − 1, …: the place of each entry in its column, if entries
-    are sorted by column.
+    """Return the place of each entry in its column, if entries are sorted by column: 0 … counts[0]
+    − 1, 0 … counts[1] − 1, ….
     """
     first = np.cumsum(counts) - counts
     return np.arange(counts.sum()) - np.repeat(first, counts)
@@ -20,10 +20,10 @@ def slots(counts: NDArray[Any]) -> NDArray[np.intp]:
 def pack(
     rows: NDArray[Any], columns: NDArray[Any], values: Array, N: int
 ) -> tuple[NDArray[np.intp], Array]:
-    """A sparse matrix as two (slots, N) arrays: column k lists the rows of its nonzero entries, in
-    ascending order, and their values.
+    """Return a sparse matrix as two (slots, N) arrays: column k lists the rows of its nonzero
+    entries, in ascending order, and their values.
 
-    The arrays are as high as the longest column; shorter ones are filled up with value 0 at row 0.
+    The arrays are as high as the longest column; shorter columns are padded with value 0 at row 0.
     """
     # By column, and by row within a column
     order = np.lexsort((rows, columns))
@@ -40,8 +40,8 @@ def pack(
 
 
 def transition_matrix(P: ArrayLike) -> Array:
-    """P as a square matrix of at least two columns, each a distribution, column-contiguous; with
-    several heads, one such matrix for each, (H, N, N).
+    """Return P as a column-contiguous square matrix of at least two columns, each of which is a
+    distribution; with several heads, return one such matrix for each head, (H, N, N).
     """
     array = real_array("P", P)
     if array.ndim == 3 and len(array) == 1:
@@ -59,8 +59,9 @@ def transition_matrix(P: ArrayLike) -> Array:
 
 
 def attention_entries(Q: Any, P: Array) -> tuple[NDArray[Any], NDArray[Any], Array, int]:
-    """Rows, columns and values of the entries of Q (T, N) that are not 0, and T; Q may be dense or
-    a scipy sparse array. With several heads Q is (H, T, N), and row t of head h is row h·T + t.
+    """Return the rows, columns and values of the nonzero entries of Q (T, N), and T; Q may be dense
+    or a scipy sparse array. With several heads, Q has shape (H, T, N), and row t of head h is row
+    h·T + t.
     """
     N = P.shape[-1]
     H = len(P) if P.ndim == 3 else 1
@@ -96,8 +97,8 @@ def attention_entries(Q: Any, P: Array) -> tuple[NDArray[Any], NDArray[Any], Arr
 def sparse_entries(
     positions: ArrayLike, weights: ArrayLike, owners: ArrayLike | None, P: Array, T: int
 ) -> tuple[NDArray[Any], NDArray[Any], Array]:
-    """Rows, columns and values of the entries that ``positions``, ``weights`` and ``owners``, all
-    (Q, N), define; weights of 0 define none. Row t of head h is row h·T + t.
+    """Return the rows, columns and values of the entries that ``positions``, ``weights`` and
+    ``owners``, all (Q, N), define; a weight of 0 defines no entry. Row t of head h is row h·T + t.
     """
     N = P.shape[-1]
     H = len(P) if P.ndim == 3 else 1
@@ -133,10 +134,10 @@ def sparse_entries(
 
 
 def distributions(name: str, array: Array) -> Array:
-    """The array, whose columns must be distributions to 1e-9.
+    """Return the array, whose columns must be distributions to within 1e-9.
 
-    Columns are divided by their sums only where these are off by more than rounding, so a saved
-    task loads unchanged.
+    A column is divided by its sum only if the sum is off by more than rounding, so a saved task
+    loads unchanged.
     """
     if not np.isfinite(array).all():
         raise InputError(

@@ -30,7 +30,8 @@ class Stream:
     ----------
     step : int
         The number of the next mini-batch. Batch i depends only on the task, ``batch_size``,
-        ``seed`` and i, so a stream that starts at the ``step`` of an earlier one continues it.
+        ``seed`` and i, so a stream that starts at the ``step`` of an earlier stream continues that
+        stream.
 
     Examples
     --------
@@ -97,7 +98,7 @@ def stream(
 ) -> Stream:
     """Return an endless iterator over mini-batches of fresh samples.
 
-    It is meant for a training loop of your own.
+    The iterator is meant for a training loop of your own.
 
     The samples are drawn by compiled code.
 

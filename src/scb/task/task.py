@@ -1,5 +1,5 @@
 """The sparse contextual bigram: a transition matrix P, its stationary distribution μ, and a sparse
-attention Q; with several heads, one P and one Q for each.
+attention Q; with several heads, there is one P and one Q for each head.
 """
 
 from os import PathLike
@@ -39,38 +39,39 @@ class Task(TaskQuantities):
     predicted, then has the distribution Σ_t Q[t, k]·P[:, x_t]. An invalid P or Q raises an
     ``InputError`` that says what is wrong.
 
-    With H heads there are matrices P_h with a common stationary distribution and attentions Q_h
-    that together sum to 1 in every column: the last token chooses a head and a position, and the
+    With H heads, there are matrices P_h with a common stationary distribution, and attentions Q_h
+    that together sum to 1 in every column. The last token chooses a head and a position, and the
     next token has the distribution Σ_h Σ_t Q_h[t, k]·P_h[:, x_t].
 
     Parameters
     ----------
     P : (N, N) array, or (H, N, N) with several heads
         The transition matrix; column m is the distribution of the next token if the position
-        attended to holds token m. It must be irreducible, so that its stationary distribution μ is
+        attended to holds token m. P must be irreducible, so that its stationary distribution μ is
         unique and positive.
     Q : (T, N) array or scipy sparse array, or (H, T, N) array with several heads
         The attention; column k is a distribution over the T positions, used when the last token is
-        k. With several heads it is a distribution over all heads and positions.
+        k. With several heads, column k is a distribution over all heads and positions.
 
     Attributes
     ----------
     P, mu : (N, N) and (N,) arrays
-        The transition matrix, and its stationary distribution: Pμ = μ. With several heads P is
-        (H, N, N).
+        The transition matrix, and its stationary distribution, which satisfies Pμ = μ. With several
+        heads, P has shape (H, N, N).
     T : int
         The number of positions in the context.
     positions, weights : (Q, N) arrays
         The sparse form of the attention: column k holds the positions with non-zero attention after
         last token k, in ascending order, and their weights. Columns with fewer positions than the
-        longest one are padded with weight 0 at position 0. With several heads, the positions of the
-        first head come first.
+        longest column are padded with weight 0 at position 0. With several heads, the positions of
+        the first head come first.
     owners : (Q, N) array
-        The head of each of these positions; 0 if there is one head.
+        The head that each of these positions belongs to; 0 if there is one head.
 
     Examples
     --------
-    Two tokens; after token 0 the first position decides, after token 1 the last two do:
+    In a task with two tokens, the first position decides after token 0, and the last two positions
+    decide after token 1:
 
     >>> import scb
     >>> task = scb.Task([[0.9, 0.2], [0.1, 0.8]], [[1.0, 0.0], [0.0, 0.25], [0.0, 0.75]])
@@ -88,7 +89,7 @@ class Task(TaskQuantities):
     >>> scb.Task.load("task.npz") == task
     True
 
-    Two heads, which share the two positions that every token attends to:
+    In a task with two heads, the heads share the two positions that every token attends to:
 
     >>> task = scb.Task.random(3, 40, sparsity=2, heads=2)
     >>> task.heads, task.P.shape, task.Q.shape, task.singular_values.round(2)
@@ -108,7 +109,7 @@ class Task(TaskQuantities):
         T: int,
         owners: ArrayLike | None = None,
     ) -> "Task":
-        """Make a task from the positions and weights of a sparse attention, without a dense one.
+        """Make a task from the positions and weights of a sparse attention, without a dense array.
 
         Parameters
         ----------
@@ -166,8 +167,8 @@ class Task(TaskQuantities):
     ) -> "Task":
         """Draw a random P from one of four ensembles, and a random sparse Q.
 
-        In every column of Q, exactly ``sparsity`` positions are non-zero. They are drawn uniformly
-        without replacement, and each weight lies between 1/2 and 2 times 1/``sparsity``.
+        In every column of Q, exactly ``sparsity`` positions are non-zero. These positions are drawn
+        uniformly without replacement, and each weight lies between 1/2 and 2 times 1/``sparsity``.
 
         Parameters
         ----------
@@ -180,16 +181,16 @@ class Task(TaskQuantities):
 
             - "strong" meets the paper's assumptions (a), (b) and (c): first μ is drawn with N·μ in
               [1/2, 2], then a P with this stationary distribution and K_P ≥ 1.4 ‖μ‖²;
-            - "dirichlet": independent columns, uniform on the simplex;
-            - "uniform": independent uniform entries, with each column divided by its sum;
-            - "softmax": each column is the softmax of independent standard normal numbers.
+            - "dirichlet" has independent columns, uniform on the simplex;
+            - "uniform" has independent uniform entries, with each column divided by its sum;
+            - "softmax" has columns that are the softmax of independent standard normal numbers.
 
-            The last three have a smaller K_P, so for small N they hardly ever meet (c), and N·μ may
-            leave [1/2, 2]; see ``Task.check``.
+            The last three ensembles have a smaller K_P, so for small N they hardly ever meet (c),
+            and N·μ may leave [1/2, 2]; see ``Task.check``.
         K_P : float, optional
-            The K_P to be reached, ‖P − μ1ᵀ‖_μ², between 0 and 1 − ‖μ‖². P is moved towards μ1ᵀ to
-            lower it, or towards the identity to raise it; μ stays the same. By default P is as
-            drawn.
+            The target value of K_P = ‖P − μ1ᵀ‖_μ², between 0 and 1 − ‖μ‖². To lower K_P, P is moved
+            towards μ1ᵀ; to raise K_P, P is moved towards the identity. In both cases, μ stays the
+            same. By default, P stays as drawn.
         heads : int, default 1
             The number of heads H. The P_h of further heads are drawn with the same μ, and the
             N·sparsity positions are dealt to the heads at random, as evenly as possible.
@@ -198,7 +199,7 @@ class Task(TaskQuantities):
         -------
         Task
             The random task. For N = 2, assumption (c) allows only one P, the swap of the two
-            tokens, so "strong" always returns it.
+            tokens, so "strong" always returns this P.
 
         Examples
         --------
@@ -219,7 +220,8 @@ class Task(TaskQuantities):
         ----------
         overlap : float
             The correlation of the two matrices: the centred μ-cosine ⟨P̂ − μ1ᵀ, P − μ1ᵀ⟩_μ / √(K_P̂
-            K_P), between 0 and 1. It is met up to rounding. With N = 2 only 1 is possible.
+            K_P), between 0 and 1. The overlap is met up to rounding. With N = 2, only an overlap of
+            1 is possible.
         seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
             The source of randomness of the independent matrix.
 

@@ -1,5 +1,5 @@
 """The paper's mathematics: closed forms, dynamics, noise, inequalities with their constants, the
-planner, the Cramér–Rao bound.
+planner, and the Cramér–Rao bound.
 """
 
 from scb.lazy import lazily

@@ -2,11 +2,11 @@
 paper hides in Θ(1).
 
 The paper states its lemmas up to constants. For each lemma, ``BOUNDS`` has the statement with a
-constant ``c`` in it and a value of c for which it held for every task and point tried: random tasks
-that meet assumptions (a) to (c) with C = 2 (``Task.random``), N from 3 to 20, sparsity from 1 to 4,
-and the worst gradient noise that the lemma allows. ``tests/truth/test_inequalities.py`` measures
-the constants again and requires that each is large enough and that half of it would not be. The
-planner uses them.
+constant ``c``, and a value of c for which the statement held for every task and point tried. These
+were random tasks that meet assumptions (a) to (c) with C = 2 (``Task.random``), N from 3 to 20,
+sparsity from 1 to 4, and the worst gradient noise that the lemma allows.
+``tests/truth/test_inequalities.py`` measures the constants again, and requires that each constant
+is large enough and that half of it is not. The planner uses these constants.
 """
 
 from dataclasses import dataclass
@@ -14,22 +14,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Bound:
-    """An inequality of the paper with a measured constant; the dictionary ``BOUNDS`` has them all.
+    """An inequality of the paper with a measured constant; ``BOUNDS`` lists all of them.
 
     Attributes
     ----------
     place : str
         The appendix, and the name or subject of the lemma.
     statement : str
-        The inequality, with c for the constant. Where the paper has a misprint, this is the form
-        that holds (see docs/paper/errata.md).
+        The inequality, with c for the constant. Where the paper has a misprint, the statement is
+        the form that holds (see docs/paper/errata.md).
     constant : float
-        The measured value of c, rounded to the safe side.
+        The measured value of c, rounded in the safe direction.
     printed : float, optional
-        The value of c in the paper, if it states one.
+        The value of c in the paper, if the paper states one.
     largest : bool, default False
-        Whether the statement gets weaker as c gets smaller, so ``constant`` is the largest c that
-        holds. By default it is the smallest.
+        Whether the statement gets weaker as c gets smaller. If so, ``constant`` is the largest c
+        for which the statement holds; by default, it is the smallest.
 
     Examples
     --------

@@ -91,17 +91,17 @@ class Constants:
 def attention_error(N: int, sparsity: int, eps: float, constants: Constants | None = None) -> float:
     """Compute the error ‖Δ_A‖_μ² = O(ε²/(NQ)) that Stage 2 must reach.
 
-    Then ‖V − P‖_μ² ≤ ε after Stage 3.
+    With this error, ‖V − P‖_μ² ≤ ε holds after Stage 3.
 
     Stage 3 requires ‖A_* − Q‖_μ ≤ c·ε/√Q, and rounding gives ‖A_* − Q‖_μ² ≤ c'·(‖Δ_A‖_μ² + Q/T²).
-    (The paper's corollary has ε/(Q√N), which does not follow. Its bound on rounding has NQ‖Δ_A‖_μ²;
-    the factor N is kept here, to be safe.) For rounding to find the positions, ‖Δ_A‖_μ must also be
-    well below 1/(Q√N).
+    (The paper's corollary has ε/(Q√N), which does not follow. The paper's bound on rounding has
+    NQ‖Δ_A‖_μ²; the factor N is kept here, to be safe.) For rounding to find the positions, ‖Δ_A‖_μ
+    must also be well below 1/(Q√N).
 
     Parameters
     ----------
     N, sparsity : int
-        The number of tokens, and of positions that each token attends to.
+        The number of tokens, and the number of positions that each token attends to.
     eps : float
         The target accuracy ε of ‖V − P‖_μ².
     constants : Constants, optional

@@ -1,7 +1,7 @@
-"""Appendix C, second half: how the signals α and the errors ‖Δ‖² move in one step; and the
-population process.
+"""The second half of Appendix C: the changes of the signals α and the errors ‖Δ‖² in one step, and
+the population process.
 
-Steps are V ← V − η_V(E∇̂_V l + h_V) and A ← A − η_A(E∇̂_A l + h_A), where h is the gradient noise
+A step is V ← V − η_V(E∇̂_V l + h_V) and A ← A − η_A(E∇̂_A l + h_A), where h is the gradient noise
 of a mini-batch.
 """
 
@@ -49,7 +49,7 @@ class StepNoise:
 def expanded_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
     """Compute the expected preconditioned gradients from signals and errors.
 
-    This is the lemma "Expanding the gradients".
+    The formulas are those of the lemma "Expanding the gradients".
 
     α_V and α_A are the signals and Δ_V and Δ_A the errors of the point (V, A), as in
     ``geometry.population_projection``:
@@ -103,7 +103,7 @@ def signal_step(
 ) -> tuple[float, float]:
     """Compute the signals (α_V, α_A) after one step.
 
-    This is the lemma "Dynamics of the population projection".
+    The formulas are those of the lemma "Dynamics of the population projection".
 
     | α_V ← α_V + η_V K_Q(1 − α_A α_V)α_A + η_V(1 − α_V)/T − η_V α_V‖Δ_A‖_μ² − (η_V/K_P)⟨h_V, P⟩_μ
     | α_A ← α_A + η_A K_P(1 − α_V α_A)α_V − η_A α_A‖Δ_V‖_μ² − (η_A/K_Q)⟨h_A, Q⟩_μ
@@ -117,7 +117,7 @@ def signal_step(
     eta_V, eta_A : float
         The step sizes η_V and η_A.
     noise : StepNoise
-        The noise of the mini-batch's gradient.
+        The noise of the gradient of the mini-batch.
 
     Returns
     -------
@@ -149,7 +149,7 @@ def error_step(
 ) -> tuple[float, float]:
     """Compute the squared errors (‖Δ_V‖_μ², ‖Δ_A‖_μ²) after one step.
 
-    This is the lemma "Dynamics of the errors".
+    The formulas are those of the lemma "Dynamics of the errors".
 
     With c_V = 1 − η_V(α_A² K_Q + 1/T + ‖Δ_A‖_μ²) and c_A = 1 − η_A(K_P α_V² + ‖Δ_V‖_μ²):
 
@@ -167,7 +167,7 @@ def error_step(
     eta_V, eta_A : float
         The step sizes η_V and η_A.
     noise : StepNoise
-        The noise of the mini-batch's gradient.
+        The noise of the gradient of the mini-batch.
 
     Returns
     -------
@@ -200,7 +200,7 @@ def population_step(
 ) -> tuple[Array, Array]:
     """Take one preconditioned gradient step on V and A without noise.
 
-    The gradients are the expected ones.
+    The gradients are replaced by their expectations.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def population_recursion(
 ) -> Array:
     """Compute the path of (α_V, α_A) under training without noise.
 
-    This is the paper's population process.
+    This path is the paper's population process.
 
     | α_V ← α_V + η_V K_Q(1 − α_A α_V)α_A + η_V(1 − α_V)/T
     | α_A ← α_A + η_A K_P(1 − α_V α_A)α_V

@@ -1,5 +1,5 @@
-"""Appendix B: expected gradients, and the population loss, also of several heads. Tests check them
-against full enumeration.
+"""The expected gradients and the population loss of Appendix B, for one head or several. Tests
+check the formulas against full enumeration.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from scb.task import Task
 def expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
     """Compute the expected gradients E∇_V l and E∇_A l of the loss for any V and A.
 
-    This is the lemma "Expected gradients".
+    The formulas are those of the lemma "Expected gradients".
 
     With a^(k) = A[:, k], q^(k) = Q[:, k] and s_k = 1ᵀa^(k), the proof of the lemma gives, without
     constraints on V and A:
@@ -26,9 +26,9 @@ def expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
     |     − ⟨Q, A⟩_μ P diag(μ) − (Σ_k μ_k s_k − ⟨Q, A⟩_μ) μμᵀ
     | E∇_{a^(k)} l = μ_k [ (‖V‖_μ² − ‖Vμ‖²) a^(k) + (s_k‖Vμ‖² − μᵀVμ) 1 − (⟨V, P⟩_μ − μᵀVμ) q^(k) ]
 
-    With several heads, each product of A, Q, V and P is that of two heads, and each gradient is the
-    sum of these terms over the other head; the numbers of heads of the task and of the model may
-    differ.
+    With several heads, each product of A, Q, V and P involves two heads, and each gradient is the
+    sum of these terms over the other head. The task and the model may have different numbers of
+    heads.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
 def constrained_expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
     """Compute the expected gradients by the lemma "Expected gradients" as printed.
 
-    It holds for 1ᵀA = 1ᵀ and Vμ = μ.
+    The lemma holds for 1ᵀA = 1ᵀ and Vμ = μ.
 
     | E∇_V l = ‖A‖_μ² V diag(μ) + (1 − ‖A‖_μ²) μμᵀ − ⟨Q, A⟩_μ P diag(μ) − (1 − ⟨Q, A⟩_μ) μμᵀ
     | E∇_{a^(k)} l = μ_k [ (‖V‖_μ² − ‖μ‖²) a^(k) + 1‖μ‖² − q^(k)⟨V, P⟩_μ − (1 − q^(k))‖μ‖² ]
@@ -113,7 +113,7 @@ def constrained_expected_gradients(task: Task, V: Array, A: Array) -> tuple[Arra
 def expected_preconditioned_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
     """Compute E∇̂_V l and E∇̂_A l for 1ᵀV = 1ᵀ, 1ᵀA = 1ᵀ and Vμ = μ.
 
-    This is the lemma "Expected preconditioned gradients".
+    The formulas are those of the lemma "Expected preconditioned gradients".
 
     | E∇̂_V l = ‖A‖_μ² (V − μ1ᵀ) − ⟨Q, A⟩_μ (P − μ1ᵀ)
     | E∇̂_A l = (‖V‖_μ² − ‖μ‖²)(A − 11ᵀ/T) − (⟨V, P⟩_μ − ‖μ‖²)(Q − 11ᵀ/T)
@@ -236,7 +236,8 @@ def loss_by_moments(task: Task, V: Array, s: Array, AA: Any, QA: Any) -> Any:
     task : Task
         The task that defines the distribution of the samples.
     V : (N, N) array
-        Any value matrix. A stack (…, N, N) of them, with the moments of as many A, gives an array.
+        Any value matrix. For a stack (…, N, N) of matrices, with the moments of as many matrices A,
+        the result is an array.
     s : (N,) array
         The column sums of A.
     AA, QA : float
@@ -265,7 +266,7 @@ def loss_by_moments(task: Task, V: Array, s: Array, AA: Any, QA: Any) -> Any:
 def best_value(task: Task, A: Array) -> Array:
     """Compute the V that minimises the expected loss for a given A.
 
-    It is V = μ1ᵀ + (⟨Q, A⟩_μ/‖A‖_μ²)(P − μ1ᵀ).
+    The minimiser is V = μ1ᵀ + (⟨Q, A⟩_μ/‖A‖_μ²)(P − μ1ᵀ).
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
-"""Fisher information of (P, q) in samples of a mixture, by its blocks, and its inverse where
-columns sum to 1.
+"""The Fisher information of (P, q) in samples of a mixture, stored in blocks, and its inverse under
+the constraint that columns sum to 1.
 """
 
 from dataclasses import dataclass, replace
@@ -17,24 +17,24 @@ from scb.theory.tangent import inverse_if_definite, tangent
 class Information:
     """The Fisher information of (P, q) in samples of a mixture.
 
-    It is stored as the blocks that do not vanish.
+    The information is stored as the blocks that do not vanish.
 
     P is the (N, C) matrix of label distributions, and row k of the (K, s) array q holds the weights
-    of the mixture in state k, which for a task is the last token. The blocks do not take into
-    account that columns of P and rows of q sum to 1; ``variances``, ``solve`` and ``inverse`` do,
-    by working on the tangent space of these constraints.
+    of the mixture in state k, which for a task is the last token. The blocks ignore the constraints
+    that columns of P and rows of q sum to 1; ``variances``, ``solve`` and ``inverse`` respect these
+    constraints by working on their tangent space.
 
     Attributes
     ----------
     PP : (N, C, C) array
         For each label o, the block of the row P[o]. C is N for a single transition matrix and
-        larger for several side by side.
+        larger for several matrices side by side.
     Pq : (N, C, K, s) array
         The blocks between each row P[o] and each q[k].
     qq : (K, s, s) array
         The block of each q[k].
     free_P, free_q : (N, C) and (K, s) boolean arrays
-        Whether an entry is a free parameter; the others are treated as known.
+        Whether an entry is a free parameter; other entries are treated as known.
 
     Examples
     --------
@@ -67,8 +67,8 @@ class Information:
         """Compute the information in given contexts; the expectation is over their labels only.
 
         Entries of P and q that are 0 lie on the boundary of the parameter space and are treated as
-        known. So is a column of P whose token does not occur, because the samples have no
-        information about it.
+        known. A column of P whose token does not occur is also treated as known, because the
+        samples have no information about it.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class Information:
     def variances(self) -> tuple[Array, Array]:
         """Compute the variance bounds of all entries.
 
-        They are the diagonal of the inverse on the tangent space.
+        The bounds are the diagonal of the inverse on the tangent space.
 
         Returns
         -------
@@ -153,7 +153,7 @@ class Information:
     def solve(self, gP: Array, gq: Array) -> tuple[Array, Array] | None:
         """Apply the inverse on the tangent space to a pair of arrays.
 
-        For the derivatives of the likelihood this is a Newton step.
+        Applied to the derivatives of the likelihood, the inverse gives a Newton step.
 
         Parameters
         ----------
@@ -190,12 +190,14 @@ class Information:
     def ridged(self, ridge: float) -> "Information":
         """Return the information with its diagonal entries multiplied by 1 + ``ridge``.
 
-        A Newton step with it moves little along directions in which the likelihood is flat.
+        A Newton step with the returned information moves little along directions in which the
+        likelihood is flat.
 
         Parameters
         ----------
         ridge : float
-            The fraction of each diagonal entry that is added to it; 0 returns the same object.
+            The fraction of each diagonal entry that is added to it; with 0, the same object is
+            returned.
 
         Returns
         -------
@@ -214,7 +216,8 @@ class Information:
 
         With H the block-diagonal matrix of PP, the inverse under the constraint 1ᵀP = 1ᵀ is C = H⁻¹
         − H⁻¹1 (1ᵀH⁻¹1)⁻¹ 1ᵀH⁻¹. The Schur complement of the q's, in coordinates of their tangent
-        space, is S = qq − PqᵀC·Pq. It gives Cov q = S⁻¹ and Cov P = C + C·Pq·S⁻¹·Pqᵀ·C.
+        space, is S = qq − PqᵀC·Pq. This complement gives Cov q = S⁻¹ and Cov P = C +
+        C·Pq·S⁻¹·Pqᵀ·C.
 
         Returns
         -------
@@ -282,7 +285,7 @@ class Inverse(NamedTuple):
         Parameters
         ----------
         gP, gq : (N, C) and (K, s) arrays
-            The arrays that the inverse is applied to; 0 for entries that are not free.
+            The arrays that the inverse is applied to; entries that are not free are 0.
 
         Returns
         -------

@@ -1,5 +1,5 @@
-"""The Gaussian model of the noise of a mini-batch gradient, which is quick to draw; ``noise`` has
-the exact covariance.
+"""The Gaussian model of the noise of a mini-batch gradient, from which noise can be drawn quickly;
+``noise`` has the exact covariance.
 """
 
 from math import sqrt
@@ -13,11 +13,11 @@ from scb.task import Task
 
 
 def residual_square(task: Task, p: Projection) -> float:
-    """Compute the mean squared residual E‖r‖², twice the expected loss.
+    """Compute the mean squared residual E‖r‖², which is twice the expected loss.
 
-    Here r is the prediction minus e_o.
+    Here, r is the prediction minus e_o.
 
-    For 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ it is 1 − ‖μ‖² − 2⟨A, Q⟩_μ K_VP + ‖A‖_μ² K_V.
+    For 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ, the result is 1 − ‖μ‖² − 2⟨A, Q⟩_μ K_VP + ‖A‖_μ² K_V.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def noise_scales(task: Task, p: Projection, batch_size: int) -> tuple[float, flo
 def common_noise(task: Task, p: Projection, batch_size: int, rng: np.random.Generator) -> Array:
     """Draw the part g of the noise that all columns of ∇_V diag(1/μ) have in common.
 
-    It is the mean residual of a batch.
+    This part is the mean residual of a batch.
 
     Let m = Xa^(k) be the attention that a sample gives to each token, and r its residual. Since m =
     μ + (m − μ), we have ∇_V diag(1/μ) = r·1ᵀ + r(m/μ − 1)ᵀ, and the Gaussian model of the noise is
@@ -119,13 +119,13 @@ def common_noise(task: Task, p: Projection, batch_size: int, rng: np.random.Gene
         h_V = g(1 − w)ᵀ + isotropic noise, and h_A = isotropic noise,
 
     where w is the row of the projector (``geometry.projector_row``). The paper's projector leaves
-    g(1 − μ/‖μ‖²)ᵀ of the common part; the μ-projector removes it. The covariance of g is
-    proportional to that of e_o, diag(μ) − μμᵀ, and has trace E‖r‖²/B.
+    g(1 − μ/‖μ‖²)ᵀ of the common part; the μ-projector removes the common part. The covariance of g
+    is proportional to that of e_o, diag(μ) − μμᵀ, and has trace E‖r‖²/B.
 
-    At the start of training the model is exact up to O(1/T) in the part due to g, and has the right
-    E‖h‖_μ². It neglects the dependence between r and m, the anisotropy of r in the other part, and
-    correlations of order 1/T between entries of h_A. ``theory.noise.GradientNoise`` has the exact
-    covariance.
+    At the start of training, the model is exact up to O(1/T) in the part due to g, and it has the
+    correct E‖h‖_μ². The model neglects the dependence between r and m, the anisotropy of r in the
+    other part, and correlations of order 1/T between entries of h_A. ``theory.noise.GradientNoise``
+    has the exact covariance.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def common_noise(task: Task, p: Projection, batch_size: int, rng: np.random.Gene
 def noise_quantile(entries: int, false_positions: float = 0.01) -> float:
     """Compute the threshold that few of many standard normal variables exceed.
 
-    On average, ``false_positions`` out of ``entries`` do.
+    On average, ``false_positions`` out of ``entries`` variables exceed this threshold.
 
     Parameters
     ----------

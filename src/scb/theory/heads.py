@@ -1,4 +1,5 @@
-"""Several heads: the loss as a low-rank factorisation, and when each of its parts is learned.
+"""The theory of several heads: the loss as a low-rank factorisation, and the times at which its
+parts are learned.
 
 With Ṽ_h = V_h − μ1ᵀ, heads compute a function of F = Σ_h vec(A_h)·vec(Ṽ_h)ᵀ alone
 (``geometry.heads``). The tokens of a context are independent, so with the task's matrix M
@@ -17,12 +18,12 @@ solution
 
     S(t) = e^{Dt} W₀ (I + W₀ᵀ D⁻¹(e^{2Dt} − I) W₀)⁻¹ W₀ᵀ e^{Dt},   S = WWᵀ,  D = rΣ.
 
-Its eigenvalues are r times the singular values of F. Each grows as e^{2rσ_i t} and stops at σ_i, so
-it takes a time proportional to log(σ_i/start)/σ_i: the heads learn one singular value after
-another.
+The eigenvalues of S are r times the singular values of F. Each singular value grows as e^{2rσ_i t}
+and stops at σ_i, which takes a time proportional to log(σ_i/start)/σ_i. The heads therefore learn
+one singular value after another.
 
-Heads that start alike stay alike, and have rank one: they stop at the best function of one head
-(up to O(1/T), since their columns must sum to 1), a saddle of the loss.
+Heads that start alike stay alike and have rank one. They stop at the best function of one head (up
+to O(1/T), since their columns must sum to 1), which is a saddle of the loss.
 """
 
 from collections.abc import Iterator
@@ -37,7 +38,7 @@ from scb.theory.expectations import expected_preconditioned_gradients
 
 
 def least_loss(task: Task, heads: int | None = None) -> float:
-    """Compute the least expected loss ½(1 − ‖μ‖² − Σ σ_i²) of a number of heads.
+    """Compute the least expected loss ½(1 − ‖μ‖² − Σ σ_i²) that a number of heads can reach.
 
     The sum is over the largest singular values of the task, one for each head. With fewer heads
     than the task has, the columns of A cannot sum to 1 at the same time, which costs O(1/T) more.
@@ -47,7 +48,7 @@ def least_loss(task: Task, heads: int | None = None) -> float:
     task : Task
         The task that defines the distribution of the samples.
     heads : int, optional
-        The number of heads. The default is that of the task.
+        The number of heads. The default is the task's number.
 
     Returns
     -------
@@ -55,7 +56,7 @@ def least_loss(task: Task, heads: int | None = None) -> float:
 
     Examples
     --------
-    The saddle at which equal heads stop, and what two heads can reach:
+    Compare the loss at the saddle where equal heads stop with the least loss of two heads:
 
     >>> import scb
     >>> from scb.theory.heads import least_loss
@@ -99,10 +100,10 @@ def factorisation_loss(task: Task, V: Array, A: Array) -> float:
 def singular_value_flow(
     task: Task, V: Array, A: Array, eta_V: float, eta_A: float
 ) -> tuple[Array, Array]:
-    """Compute the singular values of F, and how fast each of them changes per step.
+    """Compute the singular values of F, and the rate at which each of them changes per step.
 
     With the singular vectors u_i and w_i of F, dσ_i = u_iᵀ dF w_i, where dF follows from the
-    expected preconditioned gradients. This is exact for small step sizes.
+    expected preconditioned gradients. The rates are exact for small step sizes.
 
     Parameters
     ----------
@@ -119,11 +120,11 @@ def singular_value_flow(
     values : (H,) array
         The singular values, descending.
     changes : (H,) array
-        Their derivatives.
+        The derivatives of the singular values.
 
     Examples
     --------
-    At the task itself nothing moves:
+    At the task itself, nothing moves:
 
     >>> import scb
     >>> from scb.theory.heads import singular_value_flow
@@ -149,8 +150,8 @@ def predicted_course(
 ) -> Array:
     """Predict the singular values of F in training without noise from a small start.
 
-    This is the solution S(t) of the module's Riccati equation for the part of the start that grows;
-    the projection of A's columns, of order 1/T, is neglected.
+    The prediction is the solution S(t) of the module's Riccati equation for the part of the start
+    that grows; the projection of A's columns, of order 1/T, is neglected.
 
     Parameters
     ----------

@@ -1,8 +1,9 @@
-"""How well P and Q can be known from n samples: Fisher information and the Cramér–Rao bound.
+"""The accuracy with which P and Q can be known from n samples: Fisher information and the
+Cramér–Rao bound.
 
-The distribution of the label is f_o = Σ_t q_t^(k) P[o, x_t]; that of the context does not depend on
-the parameters. Columns of P and of Q sum to 1, so information is inverted on the tangent space of
-these constraints. The support of Q is taken as known.
+The distribution of the label is f_o = Σ_t q_t^(k) P[o, x_t]; the distribution of the context does
+not depend on the parameters. Columns of P and of Q sum to 1, so the information is inverted on the
+tangent space of these constraints. The support of Q is taken as known.
 """
 
 from itertools import product
@@ -25,8 +26,8 @@ def fisher_information(
     The support of Q is taken as known.
 
     The expectation is over the tokens at the positions attended to and the last token. It is
-    computed exactly if they have at most ``enumerated`` combinations, N^(Q + 1), and as an average
-    over random ones otherwise.
+    computed exactly if the number of their combinations, N^(Q + 1), is at most ``enumerated``, and
+    as an average over random combinations otherwise.
 
     Parameters
     ----------
@@ -69,7 +70,8 @@ def fisher_information(
 class CramerRao(NamedTuple):
     """Lower bounds on the variances of unbiased estimates of P and Q.
 
-    Their sums are lower bounds on E‖P̂ − P‖² and E‖Q̂ − Q‖², where P̂ and Q̂ are the estimates.
+    The sums of these bounds are lower bounds on E‖P̂ − P‖² and E‖Q̂ − Q‖², where P̂ and Q̂ are the
+    estimates.
 
     Attributes
     ----------
@@ -95,8 +97,8 @@ def cramer_rao(task: Task, n: int, draws: int = 400_000, seed: Seed = 0) -> Cram
 
     The support of Q is taken as known.
 
-    Entries that are exactly 0 lie on the boundary of the parameter space. They are treated as known
-    and have bound 0.
+    Entries that are exactly 0 lie on the boundary of the parameter space. Such entries are treated
+    as known and have bound 0.
 
     Parameters
     ----------
@@ -116,8 +118,8 @@ def cramer_rao(task: Task, n: int, draws: int = 400_000, seed: Seed = 0) -> Cram
 
     Examples
     --------
-    The smallest standard deviations that an unbiased estimate of the weights from 4,000 samples can
-    have, and the standard errors that ``recover`` reports:
+    Compare the smallest standard deviations that an unbiased estimate of the weights from 4,000
+    samples can have with the standard errors that ``recover`` reports:
 
     >>> import scb
     >>> task = scb.Task.random(3, 20, 2, seed=0)

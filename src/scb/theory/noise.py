@@ -1,5 +1,5 @@
-"""The noise of a mini-batch gradient: its exact covariance at any (V, A). ``gaussian`` has a model
-of it that is quick to draw.
+"""The exact covariance of the noise of a mini-batch gradient at any (V, A). ``gaussian`` has a
+model of this noise, from which noise can be drawn quickly.
 
 A sample with last token k and mass m = Xa^(k) has the residual r = Vm − e_o and, with C = I − 11ᵀ/N
 and w the row of the projector (``geometry.projector_row``), the preconditioned gradients
@@ -11,9 +11,9 @@ Xq^(k), so with e = Vm − λ
 
     E[rrᵀ | X, k] = eeᵀ + diag(λ) − λλᵀ.
 
-All of these are sums over independent tokens: second moments of gradients are moments of degree
-four of such sums, which ``token_moments`` has in closed form. The covariance for a mini-batch of B
-samples is 1/B of that for one sample.
+All of these quantities are sums over independent tokens. Second moments of gradients are therefore
+moments of degree four of such sums, which ``token_moments`` computes in closed form. The covariance
+for a mini-batch of B samples is 1/B of that for one sample.
 """
 
 from functools import cached_property
@@ -31,11 +31,11 @@ from scb.theory.token_moments import Piece, Statistic, product_moment
 class GradientNoise:
     """The exact covariance of the noise h = ∇̂l − E∇̂l of one sample, at any V and A.
 
-    The gradients are the preconditioned ones.
+    All gradients are preconditioned.
 
     The noise has a part h_V for V and a part h_A for A. The covariance for a mini-batch of B
-    samples is 1/B of this one. Full covariances take O(N⁴) and O(T²N²) memory; everything else
-    takes O(N³ + TN).
+    samples is 1/B of this covariance. The full covariances require O(N⁴) and O(T²N²) memory;
+    everything else requires O(N³ + TN).
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class GradientNoise:
     V, A : (N, N) and (T, N) arrays
         The value matrix and the attention; they need not satisfy any constraint.
     projector : {"euclidean", "mu"}, default "euclidean"
-        The projector in the preconditioner of V, which keeps Vμ = μ: the paper's, or the
+        The projector in the preconditioner of V, which keeps Vμ = μ: the paper's projector or the
         μ-projector.
 
     Examples
@@ -129,7 +129,7 @@ class GradientNoise:
         Parameters
         ----------
         W : (N, N) array
-            The direction; its length counts.
+            The direction, whose length matters.
 
         Returns
         -------
@@ -210,7 +210,7 @@ class GradientNoise:
         Parameters
         ----------
         W : (T, N) array
-            The direction; its length counts.
+            The direction, whose length matters.
 
         Returns
         -------

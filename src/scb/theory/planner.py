@@ -1,10 +1,10 @@
-"""The planner: batch sizes, λ, step counts and thresholds that the paper's lemmas require, stage by
-stage.
+"""The planner computes the batch sizes, λ, step counts and thresholds that the paper's lemmas
+require, stage by stage.
 
-It walks the chain of lemmas backwards: from ε to the error of A that Stage 3 tolerates, from there
-to the noise that Stage 2 tolerates, and from there to a batch size. The factors that the paper
-hides in Θ(1) are the fields of ``Constants``. Where the paper has a formula in two versions,
-docs/paper/errata.md says which one is used here.
+The planner follows the chain of lemmas backwards: from ε to the error of A that Stage 3 tolerates,
+from there to the noise that Stage 2 tolerates, and from there to a batch size. The factors that the
+paper hides in Θ(1) are the fields of ``Constants``. Where the paper has a formula in two versions,
+docs/paper/errata.md says which version is used here.
 """
 
 from dataclasses import dataclass
@@ -26,13 +26,13 @@ class StagePlan:
         The step size η, the number of steps, the number of samples per step, and the proximal
         threshold λ.
     threshold : float or None
-        The value below which entries of A are set to 0 at the beginning of the stage, or None if
-        they are not.
+        The value below which entries of A are set to 0 at the beginning of the stage, or None if no
+        entries are set to 0.
     noise_V, noise_A : float or None
         Bounds on the noise ‖h_V‖_μ and ‖h_A‖_μ that the batch size guarantees in all steps, or None
-        if none is required.
+        if no bound is required.
     leaves : str
-        What holds after the stage, as text.
+        The condition that holds after the stage, as text.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Plan:
     theta : float
         The weight θ of the pretrained P̂ in the initial V of transfer.
     warning : str
-        Why Lemma E.3, on Stage 2, does not apply to ε; empty if it does.
+        The reason why Lemma E.3, on Stage 2, does not apply to ε; empty if the lemma does apply.
 
     Examples
     --------
@@ -117,24 +117,25 @@ def plan(
 ) -> Plan:
     """Compute the settings with which the paper guarantees success.
 
-    Success is ‖A − Q‖_μ² ≤ ε and ‖V − P‖_μ² ≤ ε with probability 1 − δ. The settings are sufficient
-    in the worst case, and astronomically larger than what a run needs in practice.
+    Success means ‖A − Q‖_μ² ≤ ε and ‖V − P‖_μ² ≤ ε with probability 1 − δ. The settings are
+    sufficient in the worst case, but the numbers of samples are astronomically larger than a run
+    needs in practice.
 
     Parameters
     ----------
     N, T, sparsity : int
-        The number of tokens, of positions, and of positions that each token attends to.
+        The numbers of tokens, of positions, and of positions that each token attends to.
     eps, delta : float, default 0.05
         The target accuracy ε of the squared distances, and the failure probability δ.
     K_P, K_Q : float, optional
-        The constants of the task, if known. The defaults 1/N and 1/Q are the orders that
-        assumptions (b) and (c) imply.
+        The constants of the task, if known. The defaults 1/N and 1/Q are the orders of magnitude
+        that assumptions (b) and (c) imply.
     overlap : float, optional
         The centred μ-cosine of the task's P and the pretrained P̂, with K_P̂ = K_P. The default is
         the smallest value that the paper allows.
     eta : float, optional
-        The step size η of all stages. The default, min(K_P, K_Q, 1/10), is the largest that the
-        lemma on Stage 1 allows.
+        The step size η of all stages. The default, min(K_P, K_Q, 1/10), is the largest value that
+        the lemma on Stage 1 allows.
     constants : Constants, optional
         The factors of the lemmas. The default is ``Constants()``, with the measured values.
 

@@ -1,5 +1,5 @@
-"""Appendix B: joint probabilities and moments of tokens and labels. Tests check them against full
-enumeration.
+"""The joint probabilities and moments of tokens and labels in Appendix B. Tests check the formulas
+against full enumeration.
 """
 
 import numpy as np
@@ -13,10 +13,10 @@ from scb.task import Task
 def joint_probability(task: Task, k: int, t: int) -> Array:
     """Compute the joint distribution of label n and token m at position t, given k.
 
-    Here k is the last token. This is Lemma 1 of Appendix B.
+    Here, k is the last token. The formula is that of Lemma 1 in Appendix B.
 
-    It is Pr(x_o = n, x_t = m | x_{T+1} = k) = q_t P[n, m] μ_m + (1 − q_t) μ_n μ_m, where q = Q[:,
-    k].
+    The distribution is Pr(x_o = n, x_t = m | x_{T+1} = k) = q_t P[n, m] μ_m + (1 − q_t) μ_n μ_m,
+    where q = Q[:, k].
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def joint_probability(task: Task, k: int, t: int) -> Array:
 def conditional_probability(task: Task, k: int, s: int, t: int) -> Array:
     """Compute the distribution of the label, given k and the tokens at positions s ≠ t.
 
-    Here k is the last token. This is Lemma 2 of Appendix B.
+    Here, k is the last token. The formula is that of Lemma 2 in Appendix B.
 
     Pr(x_o = n | x_{T+1} = k, x_s = m, x_t = l) = q_s P[n, m] + q_t P[n, l] + (1 − q_s − q_t) μ_n,
     where q = Q[:, k].
@@ -80,7 +80,7 @@ def conditional_probability(task: Task, k: int, s: int, t: int) -> Array:
 def token_second_moment(task: Task, s: int, t: int) -> Array:
     """Compute E[e_{x_s} e_{x_t}ᵀ].
 
-    It is diag(μ) if s = t, and μμᵀ otherwise (Lemma 4 of Appendix B).
+    The result is diag(μ) if s = t, and μμᵀ otherwise (Lemma 4 of Appendix B).
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def token_second_moment(task: Task, s: int, t: int) -> Array:
 def value_second_moment(task: Task, V: Array, s: int, t: int) -> float:
     """Compute Σ_n E[V[n, x_s] V[n, x_t]].
 
-    It is ‖V‖_μ² if s = t, and ‖Vμ‖² otherwise (Lemma 5 of Appendix B).
+    The result is ‖V‖_μ² if s = t, and ‖Vμ‖² otherwise (Lemma 5 of Appendix B).
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def value_second_moment(task: Task, V: Array, s: int, t: int) -> float:
 def value_at_label(task: Task, V: Array, k: int, t: int) -> float:
     """Compute E[V[x_o, x_t] | x_{T+1} = k].
 
-    It is Q[t, k]·⟨V, P⟩_μ + (1 − Q[t, k])·μᵀVμ (Lemma 6 of Appendix B).
+    The result is Q[t, k]·⟨V, P⟩_μ + (1 − Q[t, k])·μᵀVμ (Lemma 6 of Appendix B).
 
     Parameters
     ----------

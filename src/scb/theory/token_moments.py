@@ -1,16 +1,16 @@
 """Moments of sums over independent tokens: E[X₁ ⋯ X_d | last token k] for d ≤ 4, exactly.
 
 Each X is a ``Statistic``, a sum of pieces. Given k, a piece is a constant c_k·v, or a *token sum*
-Σ_t w[t, k]·L e_{x_t} with Lμ = 0, so that it has mean zero. Tokens are independent, so the
-expectation of a product of token sums is a sum over the ways to split them into blocks of two or
-more, which share a position:
+Σ_t w[t, k]·L e_{x_t}, which has mean zero because Lμ = 0. Tokens are independent, so the
+expectation of a product of token sums is a sum over the ways to split the factors into blocks of
+two or more factors that share a position:
 
     E[X₁X₂]     = (Σ_t w₁w₂) ⟨L₁L₂⟩                       ⟨L₁ … L_d⟩ = Σ_j μ_j L₁e_j ⊗ … ⊗ L_d e_j
     E[X₁X₂X₃]   = (Σ_t w₁w₂w₃) ⟨L₁L₂L₃⟩
     E[X₁X₂X₃X₄] = (Σ_t w₁w₂w₃w₄) ⟨L₁L₂L₃L₄⟩ + Σ over the three pairings of (Σ_{t≠u} w₁w₂[t] w₃w₄[u])
     ⟨L₁L₂⟩⟨L₃L₄⟩
 
-Letters say which indices are summed and which stay, as in ``np.einsum``.
+Letters say which indices are summed and which are kept, as in ``np.einsum``.
 """
 
 from collections.abc import Sequence
@@ -25,9 +25,9 @@ from scb.arrays import Array
 class Piece(NamedTuple):
     """One term of a ``Statistic``.
 
-    It is a constant c_k·v, or a sum over tokens Σ_t w[t, k]·L e_{x_t} with Lμ = 0.
+    A piece is a constant c_k·v, or a sum over tokens Σ_t w[t, k]·L e_{x_t} with Lμ = 0.
 
-    Here k is the last token, and e_{x_t} the one-hot vector of the token at position t.
+    Here, k is the last token, and e_{x_t} is the one-hot vector of the token at position t.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Piece(NamedTuple):
 class Statistic(NamedTuple):
     """A random vector that is a sum of pieces.
 
-    Letters name its indices, as in ``np.einsum``.
+    Letters name the indices of the vector, as in ``np.einsum``.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Statistic(NamedTuple):
     row : str
         The letter of the vector's index.
     position : str, default ""
-        The letter of the position that the vector depends on, if it depends on one.
+        The letter of the position that the vector depends on, if there is such a position.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def product_moment(statistics: Sequence[Statistic], mu: Array, kept: str, *extra
 
     Examples
     --------
-    The covariance matrix of the counts of two tokens among four positions, 4·(diag(μ) − μμᵀ):
+    The covariance matrix of the counts of two tokens among four positions is 4·(diag(μ) − μμᵀ):
 
     >>> import numpy as np
     >>> from scb.theory.token_moments import Piece, Statistic, product_moment

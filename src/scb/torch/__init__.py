@@ -1,7 +1,8 @@
 """The bridge to PyTorch: fresh samples for any loop, Algorithm 1 as an optimiser, a standard
 transformer, and ``probe``.
 
-It needs PyTorch, which scb itself does not: ``pip install '.[torch]'`` in the clone.
+The bridge needs PyTorch, which scb itself does not need; ``pip install '.[torch]'`` in the clone
+installs it.
 """
 
 from scb.extras import install as _install

@@ -75,7 +75,7 @@ class _Endless(IterableDataset[Pair]):
 class SampleStream(_Endless):
     """Endless mini-batches of fresh samples of a task.
 
-    They are pairs ``(tokens, label)`` of shapes (B, T + 1) and (B,).
+    The mini-batches are pairs ``(tokens, label)`` of shapes (B, T + 1) and (B,).
 
     ``tokens[:, -1]`` is the last token, which selects the column of the attention. The object is an
     iterator and also an ``IterableDataset``: ``DataLoader(stream, batch_size=None, num_workers=…)``
@@ -90,12 +90,12 @@ class SampleStream(_Endless):
     seed : int, default 0
         The seed of the samples; the same seed gives the same batches on the same kind of device.
     device : torch.device or str, default "cpu"
-        The device on which samples are drawn. On the CPU the compiled sampler of ``scb.stream``
-        draws them, and elsewhere PyTorch does; the two give different samples with the same
-        distribution. A ``DataLoader`` with workers requires the CPU.
+        The device on which samples are drawn. On the CPU, the compiled sampler of ``scb.stream``
+        draws the samples; on other devices, PyTorch draws them. The two samplers give different
+        samples with the same distribution. A ``DataLoader`` with workers requires the CPU.
     start : int, default 0
-        The number of the first batch. Batch i depends on the task, ``batch_size``, ``seed`` and i
-        only.
+        The number of the first batch. Batch i depends only on the task, ``batch_size``, ``seed``
+        and i.
 
     Attributes
     ----------
@@ -156,10 +156,10 @@ class SampleStream(_Endless):
 class SequenceStream(_Endless):
     """Endless mini-batches of generated sequences for next-token training.
 
-    They are pairs ``(inputs, targets)`` of shape (B, length).
+    The mini-batches are pairs ``(inputs, targets)`` of shape (B, length).
 
     ``targets[:, i]`` is the token after ``inputs[:, i]``. The first T + 1 tokens of a sequence are
-    drawn independently from μ, and each further one from the T + 1 tokens before it, as by
+    drawn independently from μ, and each further token depends on the T + 1 tokens before it, as in
     ``scb.generate``.
 
     Parameters
@@ -173,8 +173,8 @@ class SequenceStream(_Endless):
     seed : int, default 0
         The seed of the sequences; the same seed gives the same batches.
     start : int, default 0
-        The number of the first batch. Batch i depends on the task, ``length``, ``batch_size``,
-        ``seed`` and i only.
+        The number of the first batch. Batch i depends only on the task, ``length``, ``batch_size``,
+        ``seed`` and i.
 
     Examples
     --------
@@ -237,7 +237,7 @@ class Draws:
         self._each = torch.arange(len(tasks), device=device)[:, None]
 
     def __call__(self, step: int, B: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Mini-batch number ``step`` of every task."""
+        """Return mini-batch number ``step`` of every task."""
         key = int(step_keys(self.seed, range(step, step + 1))[0])
         generator = torch.Generator(self.device).manual_seed(key % (1 << 63))
         G = len(self.mu)
@@ -256,7 +256,7 @@ class Draws:
         return tokens, label
 
     def truth(self, tokens: torch.Tensor) -> torch.Tensor:
-        """(G, n, N): the true distribution of each label."""
+        """Return the true distribution of each label, (G, n, N)."""
         last = tokens[..., -1]
         sources = tokens.gather(2, self.positions[self._each, last])  # (G, n, Q)
         distributions = self.distributions[self._each[..., None], sources]  # (G, n, Q, N)

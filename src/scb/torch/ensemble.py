@@ -1,8 +1,8 @@
-"""Many transformers of one shape, trained side by side, for studies of many tasks and learning
-rates.
+"""Many transformers of one shape that are trained side by side, for studies of many tasks and
+learning rates.
 
-Parameters of all models are stacked along a first axis and go through ``torch.func.vmap``; each
-model has its own task and its own learning rate, and none affects the others. On a GPU the steps
+The parameters of all models are stacked along a first axis and go through ``torch.func.vmap``. Each
+model has its own task and its own learning rate, and no model affects another. On a GPU, the steps
 are recorded once and replayed.
 """
 
@@ -69,8 +69,8 @@ class Ensemble:
         self._graph: tuple[torch.cuda.CUDAGraph, torch.Tensor, torch.Tensor] | None = None
 
     def logits(self, tokens: torch.Tensor) -> torch.Tensor:
-        """(G, n, N), from tokens (G, n, L); or whatever else the models return for (n, L), with a
-        first axis before it.
+        """Return the logits (G, n, N) for tokens (G, n, L), or whatever else the models return for
+        (n, L), with an additional first axis.
         """
         return vmap(lambda p, b, x: functional_call(self.model, (p, b), (x,)))(
             self.parameters, self.buffers, tokens
@@ -147,8 +147,8 @@ class Ensemble:
 def excess(
     truth: torch.Tensor, F: torch.Tensor, mu: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """(G,) twice: the excess loss as a fraction of that of a model that always predicts μ, in KL
-    divergence and in squared error.
+    """Return the excess loss as a fraction of that of a model that always predicts μ, in KL
+    divergence and in squared error, (G,) each.
     """
     trivial = mu[:, None].expand_as(truth)
 

@@ -20,10 +20,10 @@ from scb.training.stages import Stage
 class LinearAttention(nn.Module):
     """The paper's linear transformer F(x, k) = V·X·A[:, k] as a PyTorch module.
 
-    Its parameters are V and A.
+    The parameters of the module are V and A.
 
-    It predicts the label of a context x and last token k. Column t of X is the one-hot vector of
-    token x_t.
+    The module predicts the label of a context x with last token k. Column t of X is the one-hot
+    vector of token x_t.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class LinearAttention(nn.Module):
     def loss(self, tokens: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
         """Compute the paper's loss, the mean of ½‖e_o − F‖².
 
-        Here e_o is the one-hot vector of the label, and F the prediction.
+        Here, e_o is the one-hot vector of the label, and F is the prediction.
 
         Parameters
         ----------
@@ -91,12 +91,12 @@ class LinearAttention(nn.Module):
 class Algorithm1(torch.optim.Optimizer):
     """The paper's Algorithm 1 as a PyTorch optimiser.
 
-    Its steps on V and A are preconditioned, soft-thresholded and projected.
+    The steps on V and A are preconditioned, soft-thresholded and projected.
 
     A step on V is V ← V − η_V (I − 11ᵀ/N) ∇_V diag(1/μ) (I − μwᵀ), which keeps 1ᵀV = 1ᵀ and Vμ = μ.
     A step on column k of A is a ← Proj(soft(a − (η_A/μ_k)·∇_a, λ)), where soft is the soft
-    threshold and Proj the projection onto 1ᵀa = 1. V and A are two parameter groups, and their step
-    sizes are called ``lr``, so that PyTorch's schedulers work with them. With ``lr`` = 0 a
+    threshold and Proj is the projection onto 1ᵀa = 1. V and A are two parameter groups, and their
+    step sizes are called ``lr``, so PyTorch's schedulers work with them. With ``lr`` = 0, a
     parameter stays fixed.
 
     Parameters
@@ -114,8 +114,8 @@ class Algorithm1(torch.optim.Optimizer):
         Whether to subtract the mean of each column of A's gradient before the proximal step instead
         of after it.
     projector : {"euclidean", "mu"}, default "mu"
-        The choice of w: μ/‖μ‖² for the paper's projector, 1 for the μ-projector, which has far less
-        noise.
+        The choice of w: μ/‖μ‖² for the paper's projector, or 1 for the μ-projector, which has far
+        less noise.
 
     Examples
     --------

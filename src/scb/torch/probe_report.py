@@ -11,24 +11,24 @@ from scb.arrays import Array
 class Probe:
     """The result of ``scb.torch.probe``.
 
-    It is the sparse contextual bigram that best describes the predictions F of a model.
+    The result is the sparse contextual bigram that best describes the predictions F of a model.
 
-    Predictions hardly determine the scales of V − μ1ᵀ and A separately, only their product. Here A
-    is scaled so that its columns sum to 1 in the μ-weighted mean; ``signal`` does not depend on
-    this choice.
+    Predictions hardly determine the scales of V − μ1ᵀ and A separately; they determine only the
+    product of the two scales. Here, A is scaled so that its columns sum to 1 in the μ-weighted
+    mean; ``signal`` does not depend on this choice.
 
     Attributes
     ----------
     V : (N, N) array
         The value matrix that fits the predictions best.
     A : (T, N) array
-        The attention that fits best. In each column, the positions of the support have values of
-        their own, and all others share one value.
+        The attention that fits best. In each column, each position of the support has its own
+        value, and all other positions share one value.
     support : tuple of N integer arrays (size,)
         For each last token, the positions whose attention stands out.
     spread : float
-        How much predictions depend on the context: the root mean square of F − E[F | k], where k is
-        the last token.
+        The degree to which predictions depend on the context: the root mean square of F − E[F | k],
+        where k is the last token.
     unexplained : float
         The fraction of the mean square of F − E[F | k] that the form of a sparse contextual bigram
         does not explain.
@@ -38,12 +38,14 @@ class Probe:
         The distances ‖V − P‖_μ and ‖A − Q‖_μ from the task. These and the following attributes are
         NaN if the task is unknown.
     alpha_V, alpha_A : float
-        The signals: how far V and A are on the way from the uniform start (0) to P and Q (1).
+        The signals, which say how far V and A are on the way from the uniform start (0) to P and Q
+        (1).
     mass : float
         The fraction of the attention, in absolute values, that lies on the true positions.
     excess, excess_trivial : float
-        The loss in excess of that of the true distribution, in nats, that is, the mean of KL(true
-        distribution ‖ F); and the same for a model that ignores the context and always predicts μ.
+        The loss in excess of that of the true distribution, in nats, which is the mean of KL(true
+        distribution ‖ F); and the same excess for a model that ignores the context and always
+        predicts μ.
 
     Examples
     --------
@@ -77,16 +79,16 @@ class Probe:
 
     @property
     def signal(self) -> float:
-        """The product α_V·α_A of the signals: 0 if nothing was learned, 1 for the task."""
+        """The product α_V·α_A of the signals; it is 0 if nothing was learned and 1 for the task."""
         return self.alpha_V * self.alpha_A if self.found else 0.0
 
     @property
     def left(self) -> float:
-        """The excess loss as a fraction of that of a model that ignores the context."""
+        """The excess loss as a fraction of the excess loss of a model that ignores the context."""
         return self.excess / self.excess_trivial
 
     def __str__(self) -> str:
-        """A few lines for people."""
+        """Return a few lines of text for people."""
         lines = [
             f"{self.samples:,} contexts; predictions vary with the context by {self.spread:.3g} "
             "(root mean square)"

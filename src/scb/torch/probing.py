@@ -1,15 +1,15 @@
-"""``probe``: what has a model learned, if all that it lets us see are its predictions?
+"""``probe`` finds out what a model has learned from its predictions alone.
 
 A sparse contextual bigram predicts F(x, k) = V·Σ_t a_t^(k) e_{x_t}. Tokens of a context are
-independent, so with G = F − E[F | k], U = V − Vμ1ᵀ and m = Σ_t a_t (e_{x_t} − μ) the form says G =
-U·m, and moments separate its two factors:
+independent, so with G = F − E[F | k], U = V − Vμ1ᵀ and m = Σ_t a_t (e_{x_t} − μ), the form says
+that G = U·m, and moments separate its two factors:
 
     a_t^(k) = E[⟨G, U e_{x_t}⟩ | k] / E‖U e_x‖²         U = E[G mᵀ] E[m mᵀ]⁺
 
-Computing them in turn is a power iteration for the best such form. The a_t that stand out are kept,
-and the rest of a column is one number for all positions. With so few unknowns, least squares fits G
-exactly where it has the form, and the remainder is what the form does not explain. No label is
-drawn: the predictions themselves are regressed, and they have no noise.
+Computing the two factors in turn is a power iteration for the best such form. The weights a_t that
+stand out are kept, and all other positions of a column share one number. With so few unknowns,
+least squares fits G exactly if G has the form, and the remainder is the part that the form does not
+explain. No label is drawn: the predictions themselves are regressed, and they have no noise.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def probe(
 ) -> Probe:
     """Find the sparse contextual bigram (V, A) that best describes the predictions of any model.
 
-    Only the predictions are used, nothing of the model's inner structure.
+    Only the predictions are used, not the model's inner structure.
 
     Parameters
     ----------

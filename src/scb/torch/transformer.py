@@ -1,10 +1,10 @@
-"""A small, standard decoder: embeddings, pre-norm attention and MLP blocks, readout. One file,
-nothing hidden.
+"""A small standard decoder with embeddings, pre-norm attention and MLP blocks, and a readout, all
+in one file.
 
-With one layer, the prediction after the last token needs one query only, and a key or value depends
-only on a token and its position. There are T·N such pairs, often far fewer than there are tokens in
-a mini-batch: ``Transformer`` then works on a table of them, which gives the same numbers in a
-fraction of the time.
+With one layer, the prediction after the last token needs only one query, and a key or value depends
+only on a token and its position. There are T·N pairs of a token and a position, often far fewer
+than there are tokens in a mini-batch. In this case, ``Transformer`` works on a table of these
+pairs, which gives the same numbers in a fraction of the time.
 """
 
 from typing import Literal, get_args
@@ -21,7 +21,7 @@ Attention = Literal["softmax", "linear", "shrunk", "thresholded"]
 class Transformer(nn.Module):
     """A small causal decoder-only transformer.
 
-    It maps token sequences to the logits of the next token.
+    The transformer maps token sequences to the logits of the next token.
 
     Parameters
     ----------
@@ -32,11 +32,12 @@ class Transformer(nn.Module):
     width, heads, layers : int, default 64, 1 and 1
         The width of the embeddings, the number of attention heads, and the number of layers.
     mlp : int, default 4
-        The width of the hidden layer of each MLP, as a multiple of ``width``. 0 leaves out the MLP.
+        The width of the hidden layer of each MLP, as a multiple of ``width``. The value 0 leaves
+        out the MLP.
     attention : {"softmax", "linear", "shrunk", "thresholded"}, default "softmax"
         The kind of attention. "linear" uses the scores q·k/√d as weights, without a softmax. The
-        last two apply the idea of the paper's proximal step: "shrunk" subtracts ``shrink``/L from
-        each softmax weight, where L is the number of tokens, sets negative weights to 0 and
+        last two kinds apply the idea of the paper's proximal step: "shrunk" subtracts ``shrink``/L
+        from each softmax weight, where L is the number of tokens, sets negative weights to 0 and
         normalises; "thresholded" is a softmax of scores that are centred and soft-thresholded at
         ``shrink`` standard deviations.
     norm : bool, default True
@@ -45,13 +46,13 @@ class Transformer(nn.Module):
         The amount of shrinkage for the attentions "shrunk" and "thresholded".
     centre : (N,) array, optional
         The distribution μ of the tokens. If given, the μ-weighted mean over tokens is subtracted
-        from the values at each position, so that a value carries only how a token differs from the
-        others, as with the μ-projector of ``Algorithm1``. This is for one layer only. By default
-        values are not centred.
+        from the values at each position, so a value encodes only how a token differs from the
+        others, as with the μ-projector of ``Algorithm1``. This option is for one layer only. By
+        default, values are not centred.
     init : float, optional
-        The standard deviation of the initial weights; GPT-2 uses 0.02. By default PyTorch's own
-        initialisation is used; its weights are larger, and models learn these tasks from fewer
-        samples with it.
+        The standard deviation of the initial weights; GPT-2 uses 0.02. By default, PyTorch's own
+        initialisation is used; its weights are larger, and models that start from them learn these
+        tasks from fewer samples.
 
     Examples
     --------
@@ -112,7 +113,7 @@ class Transformer(nn.Module):
                     nn.init.normal_(module.weight, std=init)
 
     def forward(self, tokens: torch.Tensor, *, last: bool = True) -> torch.Tensor:
-        """Compute the logits of the token after the last one, or after each one.
+        """Compute the logits of the token that follows the last token, or that follows each token.
 
         Parameters
         ----------
@@ -140,7 +141,9 @@ class Transformer(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention, then an MLP, each on a normalised input and added to it."""
+    """A block of attention and then an MLP; each acts on its normalised input, and its output is
+    added to the input.
+    """
 
     def __init__(
         self, width: int, heads: int, mlp: int, attention: Attention, norm: bool, shrink: float
@@ -162,7 +165,9 @@ class Block(nn.Module):
             )
 
     def forward(self, x: torch.Tensor, *, last: bool) -> torch.Tensor:
-        """(B, L, width) → the same; with ``last``, only its last position, (B, 1, width)."""
+        """Map (B, L, width) to the same shape or, with ``last``, to the last position only, (B, 1,
+        width).
+        """
         normed = self.norm_1(x)
         of = normed[:, -1:] if last else normed
         q = self._by_head(self.query(of))
@@ -179,8 +184,8 @@ class Block(nn.Module):
     def last_by_table(
         self, table: torch.Tensor, tokens: torch.Tensor, centre: torch.Tensor | None
     ) -> torch.Tensor:
-        """(B, width): what ``forward`` gives at the last position, from the inputs for every
-        position and token, (L, N, width).
+        """Return what ``forward`` returns at the last position, (B, width), given the inputs for
+        every position and token, (L, N, width).
         """
         L, N, width = table.shape
         B = len(tokens)

@@ -1,4 +1,4 @@
-"""Checks of what a user's own rules, roundings, sources and conditions to stop return."""
+"""Checks of the values that a user's own rules, roundings, sources and stop conditions return."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,19 +11,19 @@ from scb.model import Gradient
 
 
 def functions(name: str, value: Any, where: str = "") -> tuple[Callable[..., Any], ...]:
-    """The value as a tuple, if it is a list or tuple of functions."""
+    """Return the value as a tuple, if it is a list or tuple of functions."""
     if not isinstance(value, list | tuple) or not all(map(callable, value)):
         raise InputError(f"{name} = {shown(value)}{where}: it must be a list or tuple of functions")
     return tuple(value)
 
 
 def named(function: Any) -> str:
-    """The name of a function, or of the class of one that is an object."""
+    """Return the name of a function or, if it is an object, the name of its class."""
     return getattr(function, "__qualname__", type(function).__qualname__)
 
 
 def point(what: str, returned: Any, V: Array, A: Array) -> tuple[Array, Array]:
-    """The (V, A) that a rule or rounding returns, with the shapes of those that it was given."""
+    """Return the (V, A) of a rule or rounding, after a check that the shapes have not changed."""
     if not isinstance(returned, tuple | list) or len(returned) != 2:
         raise InputError(f"{what} returns {shown(returned)}: it must return V and A")
     new_V = shaped_array(f"the V that {what} returns", returned[0], V.shape)
@@ -33,7 +33,7 @@ def point(what: str, returned: Any, V: Array, A: Array) -> tuple[Array, Array]:
 def rounded(
     rounding: Callable[..., Any], V: Array, A: Array, mu: Array, stage: str
 ) -> tuple[Array, Array]:
-    """The (V, A) that a rounding returns, which must be finite."""
+    """Return the (V, A) of a rounding, which must be finite."""
     what = f"the rounding {named(rounding)} of stage {stage!r}"
     V, A = point(what, rounding(V, A, mu), V, A)
     if not (np.isfinite(V).all() and np.isfinite(A).all()):
@@ -42,7 +42,7 @@ def rounded(
 
 
 def gradient(source: Callable[..., Any], returned: Any, V: Array, A: Array) -> Gradient:
-    """The gradient that a source returns, after a check of its shapes; it need not be finite."""
+    """Return the gradient of a source, after a check of its shapes; it need not be finite."""
     what = f"the source {named(source)}"
     if not isinstance(returned, Gradient):
         raise InputError(f"{what} returns {shown(returned)}: it must return a scb.model.Gradient")
@@ -55,7 +55,7 @@ def gradient(source: Callable[..., Any], returned: Any, V: Array, A: Array) -> G
 
 
 def stopped(stop: Callable[..., Any], V: Array, A: Array, mu: Array, stage: str) -> bool:
-    """Whether the condition of a stage ends it."""
+    """Return whether the stop condition of a stage ends the stage."""
     returned = stop(V, A, mu)
     if not isinstance(returned, bool | np.bool_):
         raise InputError(

@@ -1,4 +1,4 @@
-"""Checks of what users pass to ``train`` and ``train_many``."""
+"""Checks of the arguments that users pass to ``train`` and ``train_many``."""
 
 from typing import Any, Literal, get_args
 
@@ -10,7 +10,7 @@ Device = Literal["cpu", "cuda"]
 
 
 def check_kinds(task: Any, recipe: Any, source: Any, device: Any) -> None:
-    """Raise an InputError unless these are what ``train`` takes, and go together."""
+    """Raise an InputError unless ``train`` accepts these arguments and they fit together."""
     one_of("device", device, get_args(Device))
     for name, value, kind in (("task", task, Task), ("recipe", recipe, Recipe)):
         if not isinstance(value, kind):
@@ -25,6 +25,6 @@ def check_kinds(task: Any, recipe: Any, source: Any, device: Any) -> None:
 
 
 def check_judge(judge: Any, judge_samples: Any) -> int | None:
-    """Check ``judge`` and the number of held-out samples, and return the latter."""
+    """Check ``judge`` and the number of held-out samples, and return that number."""
     coerced("judge", judge, bool | None)
     return None if judge_samples is None else integer("judge_samples", judge_samples, low=2)

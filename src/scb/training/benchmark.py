@@ -37,7 +37,7 @@ Step = Callable[[int], float]
 
 
 class Baseline(NamedTuple):
-    """How a baseline makes a step, how many steps one call takes, and what must be installed."""
+    """A baseline: its step, the number of steps in one call, and the library that it needs."""
 
     make: Callable[[Task], Step]
     steps: int = 1
@@ -45,13 +45,13 @@ class Baseline(NamedTuple):
 
 
 def start(task: Task) -> tuple[Array, Array]:
-    """A point part of the way to the truth: α_V = α_A = 0.3."""
+    """Return a point part of the way to the truth, with α_V = α_A = 0.3."""
     return np.ascontiguousarray(line_V(task, 0.3)), line_A(task, 0.3)
 
 
 def stage_of(task: Task) -> Stage:
-    """η = 0.005, as in Stage 2 of the paper's experiment; smaller for large N, where steps with 64
-    samples would diverge.
+    """Return a stage with η = 0.005, as in Stage 2 of the paper's experiment; η is smaller for
+    large N, where steps with 64 samples would diverge.
     """
     eta = 0.005 if task.N <= 20 else 1e-4
     return Stage(
@@ -60,8 +60,8 @@ def stage_of(task: Task) -> Stage:
 
 
 def numpy_step(task: Task) -> Step:
-    """A batch as a (B, T) array; mass by one bincount, scores by one look-up, columns grouped by
-    the last token.
+    """Take a step in NumPy. The batch is a (B, T) array, the mass is computed by one bincount and
+    the scores by one look-up, and columns are grouped by the last token.
     """
     stage = stage_of(task)
     source = Reference(task)
@@ -77,7 +77,7 @@ def numpy_step(task: Task) -> Step:
 
 
 def engine_step(task: Task, threads: int) -> Step:
-    """Ours: fifty steps at a time, as between two evaluations of a training run."""
+    """Take fifty steps at a time with our engine, as between two evaluations of a training run."""
     numba.set_num_threads(min(threads, numba.get_num_threads()))
     engine = Fused(task)
     stage = stage_of(task)
@@ -93,7 +93,7 @@ def engine_step(task: Task, threads: int) -> Step:
 
 
 def baselines(file: Path | None) -> dict[str, Baseline]:
-    """NumPy, the ``BASELINES`` of the file whose library is installed, and our engine."""
+    """Return NumPy, the ``BASELINES`` of the file whose library is installed, and our engine."""
     listed = {"NumPy": Baseline(numpy_step)}
     if file is not None:
         listed |= runpy.run_path(str(file))["BASELINES"]
@@ -103,8 +103,8 @@ def baselines(file: Path | None) -> dict[str, Baseline]:
 
 
 def serve(baseline: Baseline, N: int, T: int) -> None:
-    """Run one baseline in a process of its own: print its first loss, the milliseconds per step for
-    each seed on stdin, and at the end its memory.
+    """Run one baseline in its own process: print its first loss, then the milliseconds per step for
+    each seed on stdin, and finally its memory.
     """
     step = baseline.make(Task.random(N, T, 2))
     print(step(0), flush=True)  # compiles
@@ -137,7 +137,7 @@ def _read(name: str, process: Any) -> float:
 
 @contextmanager
 def busy_neighbours() -> Iterator[None]:
-    """Keep one busy process per core beside this one, for as long as the context lasts."""
+    """Keep one other busy process running on each core for as long as the context lasts."""
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     command = [sys.executable, "-c", BUSY]
@@ -170,7 +170,7 @@ def _take_turns(processes: dict[str, Any], repeats: int) -> dict[str, float]:
 
 
 def compare(N: int, T: int, repeats: int, file: Path | None = None) -> dict[str, Any]:
-    """Time one training step of each baseline, each in a process of its own, taking turns.
+    """Time one training step of each baseline; the baselines take turns in separate processes.
 
     Parameters
     ----------
@@ -179,13 +179,13 @@ def compare(N: int, T: int, repeats: int, file: Path | None = None) -> dict[str,
     repeats : int
         The number of timed rounds.
     file : Path, optional
-        A Python file with further baselines. It is executed.
+        A Python file with further baselines. The file is executed.
 
     Returns
     -------
     dict
         N, T, and for each baseline, by name, the median milliseconds per step (``ms``), the peak
-        memory (``mb``) and, for our engine, the time beside a busy process on each core
+        memory (``mb``) and, for our engine, the time with another busy process on each core
         (``busy_ms``).
 
     Examples

@@ -4,7 +4,8 @@ V is described by α_V, ‖Δ_V‖² and its part along û, a vector (N,), where
 rows in which the paper's projector lets more noise through. A is described by α_A and ‖Δ_A‖² while
 λ = 0. With λ > 0, a column of A is one common value plus the entries that a proximal step has left
 above it: the support of Q and a few survivors of the noise. The number of other entries that exceed
-±λ is binomial, and the amounts by which they do are drawn from a tail of the normal distribution.
+±λ is binomial, and the amounts by which they exceed it are drawn from a tail of the normal
+distribution.
 """
 
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from scb.training.updates import soft_threshold
 class SparseAttention:
     """The attention A as a common value per column plus the entries that differ from it.
 
-    It starts at a given α_A and ‖Δ_A‖_μ.
+    The attention starts at a given α_A and ‖Δ_A‖_μ.
 
     The direction of Δ_A at the start is uniform. Its entries are drawn as normal variables, which
     is exact up to O(1/(NT)).
@@ -81,7 +82,7 @@ class SparseAttention:
         self.support = np.where(self.support >= level, self.support, 0.0)
 
     def descend(self, shrink: float, pull: float, noise: Array, lam: Array) -> None:
-        """a ← Proj(soft(shrink·a + pull·q + noise·N(0, 1), λ)), entry by entry."""
+        """Apply a ← Proj(soft(shrink·a + pull·q + noise·N(0, 1), λ)), entry by entry."""
         spread = np.hypot(shrink * self.spread, noise)
         fresh_column, fresh_value = self._emerge(
             shrink * self.common, spread, above=lam, below=-lam
@@ -171,14 +172,14 @@ class Collapsed:
 
     @classmethod
     def at_start(cls, task: Task, start: GivenStart | UniformAttention, seed: int) -> "Collapsed":
-        """The state of a run before its first step."""
+        """Return the state of a run before its first step."""
         along = along_leak(start.V, task.mu)
         return cls(task, np.random.default_rng(seed), start.projection(task), along)
 
     @cached_property
     def leak(self) -> float:
-        """The length of 1 − μ/‖μ‖²: how much of the common noise the paper's projector lets through
-        along û.
+        """The length of 1 − μ/‖μ‖², which says how much of the common noise the paper's projector
+        lets through along û.
         """
         return leaking_direction(self.task.mu)[1]
 
@@ -212,8 +213,8 @@ class Collapsed:
 def leaking_direction(mu: Array) -> tuple[Array, float]:
     """Return û (N,), the unit vector of ⟨·, ·⟩_μ along 1 − μ/‖μ‖², and the length of 1 − μ/‖μ‖².
 
-    The length says how much noise the paper's projector lets through. For a uniform μ it is 0,
-    and û is any unit vector orthogonal to 1.
+    The length says how much noise the paper's projector lets through. For a uniform μ, the length
+    is 0, and û is any unit vector orthogonal to 1.
     """
     leak = 1 - projector_row(mu, "euclidean")
     length = float(np.sqrt(mu @ leak**2))

@@ -25,7 +25,8 @@ _TOGETHER = 1 << 28
 
 
 class OnGpu:
-    """The A (T, N) of a run on a GPU. NumPy's functions take it as an array, by copying it.
+    """The attention A (T, N) of a run on a GPU. NumPy's functions accept it as an array, by copying
+    it.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ class OnGpu:
 
     @property
     def large(self) -> bool:
-        """Whether A is rounded and judged on the GPU rather than here."""
+        """Whether A is rounded and judged on the GPU rather than on the CPU."""
         return self.shape[0] * self.shape[1] >= _LARGE
 
     @property
@@ -77,11 +78,11 @@ class OnGpu:
         return OnGpu(self._steps, self._run, stack)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """A copy of A here, made once."""
+        """Return a copy of A on the CPU, which is made only once."""
         return self._here if dtype in (None, np.float64) else self._here.astype(dtype)
 
     def __reduce__(self) -> tuple[Any, tuple[Array]]:
-        """Pickles and deep copies are arrays here."""
+        """Make pickles and deep copies as arrays on the CPU."""
         return np.asarray, (self._here,)
 
     @cached_property
@@ -102,15 +103,16 @@ class OnGpu:
 
 
 class Cuda:
-    """Fresh samples of tasks of one shape, drawn, differentiated and forgotten on a GPU, where V
+    """An engine that draws and differentiates fresh samples of tasks of one shape on a GPU, where V
     and A of each run stay.
 
-    Token for token the samples are those of ``Fused``. Sums over positions and samples are rounded
+    Token for token, the samples are those of ``Fused``. Sums over positions and samples are rounded
     differently (``kernels.cuda``), so a step agrees with the CPU's to about 1e-7. On one kind of
-    GPU, a step is the same to the last bit every time, however the batch is divided and whatever
-    runs are beside it. Where A is frozen, ``Fused`` takes the steps, which do not depend on T. Only
-    large steps are then taken on the GPU, which draws the tokens at the positions where A is not 0,
-    the same as in whole contexts (``Composed``), or all tokens if A is seldom 0.
+    GPU, a step always gives the same bits, however the batch is divided and whichever other runs
+    take steps at the same time. If A is frozen, ``Fused`` takes the steps, whose cost does not
+    depend on T; only large steps are then taken on the GPU. For such a step, the GPU draws only the
+    tokens at the positions where A is not 0, which are the same as in whole contexts
+    (``Composed``), or all tokens if A is seldom 0.
 
     Parameters
     ----------
@@ -147,7 +149,7 @@ class Cuda:
         return self.take_together({0: Request(V, A, mu, stage, seed, steps, state)})[0]
 
     def far(self, stage: Stage, every: int) -> int:
-        """How many steps to ask for at once, a multiple of ``every``."""
+        """Return the number of steps to request at once, which is a multiple of ``every``."""
         cost = stage.batch_size * self._steps.T + self._steps.N**2
         return every * max(1, _TOGETHER // (cost * every)) if self._takes(stage) else every
 
@@ -159,8 +161,8 @@ class Cuda:
     def take_together(
         self, requests: Mapping[int, Request], every: int | None = None
     ) -> dict[int, Taken]:
-        """Take the steps that each run asks for, together where batches are equal. If these steps
-        pass multiples of ``every``, look at the run after each of those.
+        """Take the steps that each run requests, together where batch sizes are equal. If these
+        steps pass multiples of ``every``, look at the run after each such multiple.
         """
         taken = {}
         groups = defaultdict(list)
@@ -255,8 +257,8 @@ def _frozen(stage: Stage) -> bool:
 
 
 class FreshOnGpu:
-    """Gradients of fresh samples like those of ``Fresh``. The gradient in A ``stays`` on the GPU,
-    or is copied here.
+    """A source of gradients of fresh samples, like ``Fresh``. The gradient in A stays on the GPU if
+    ``stays`` is true; otherwise, it is copied to the CPU.
     """
 
     def __init__(self, steps: DeviceSteps, run: int, *, stays: bool = True) -> None:

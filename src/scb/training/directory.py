@@ -23,7 +23,7 @@ class PreparedRun(NamedTuple):
     task, recipe : Task and Recipe
         The task and the recipe of these settings.
     source : callable or None
-        The source of gradients; None for fresh samples, which ``scb.train`` draws by itself.
+        The source of gradients; None for fresh samples, which ``scb.train`` draws without a source.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class PreparedRun(NamedTuple):
 
 
 def prepared(settings: TrainingSettings) -> PreparedRun:
-    """Build what a run needs, and check that its device can be used.
+    """Build everything that a run needs, and check that its device can be used.
 
     Parameters
     ----------
@@ -80,11 +80,11 @@ def train_in(
     folder : Folder
         The folder, opened for writing.
     asked : PreparedRun
-        The run, as ``prepared`` makes it from settings.
+        The run, as ``prepared`` returns it for some settings.
     resume : bool, default False
-        Whether to continue the run in the folder; otherwise it is replaced.
+        Whether to continue the run in the folder; otherwise, that run is replaced.
     callbacks : list of callable
-        Called with the run at each row of its history.
+        Functions that are called with the run at each row of its history.
     judge_samples : int, optional
         The number of held-out samples that decide the verdict.
 

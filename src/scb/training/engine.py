@@ -36,7 +36,7 @@ NO_STATE: State = MappingProxyType({})
 
 
 class Looks(NamedTuple):
-    """What evaluations need to know of a run at several moments between its steps."""
+    """The quantities that evaluations need of a run at several moments between its steps."""
 
     steps: NDArray[np.int64]  # (E,), how many had been taken
     losses: Array  # (E,), of the last mini-batches
@@ -58,7 +58,7 @@ class Taken(NamedTuple):
 
 
 class Request(NamedTuple):
-    """The steps that a run asks an engine for: the arguments of ``Engine.take``."""
+    """The steps that a run requests from an engine: the arguments of ``Engine.take``."""
 
     V: Array
     A: Array
@@ -70,8 +70,8 @@ class Request(NamedTuple):
 
 
 class Engine(Protocol):
-    """Takes steps of a stage from (V, A); ``state`` is what a stateful rule remembers, or None at
-    the beginning of a stage.
+    """The interface of an engine, which takes steps of a stage from (V, A); ``state`` is the memory
+    of a stateful rule, or None at the beginning of a stage.
     """
 
     def take(
@@ -90,7 +90,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class Composed:
-    """Any gradient source, followed by the stage's update rule, step by step."""
+    """An engine that applies any gradient source and then the stage's update rule, step by step."""
 
     source: GradientSource
     transformer: type[OneLayerTransformer] = LinearTransformer
@@ -158,13 +158,13 @@ def _checked_step(V: Array, A: Array, result: Any, stage: Stage) -> tuple[Array,
 
 
 class Buffers:
-    """Copies of arrays of one shape, in blocks of memory that are reused: fresh pages can cost as
-    much as an engine's steps.
+    """Copies of arrays of one shape, in blocks of memory that are reused, because fresh pages of
+    memory can cost as much time as an engine's steps.
 
     A block is lent through a ``_Loan``, the base of the array that the caller gets. NumPy keeps the
     base of an array, or the array itself, alive for every view, memoryview or other buffer made
-    from it. So a loan ends when the last of them is gone, whoever holds it, and not before: nothing
-    that can still be read is ever overwritten.
+    from it. A loan therefore ends only when the last of these views and buffers is gone, and
+    nothing that can still be read is ever overwritten.
     """
 
     def __init__(self, shape: tuple[int, int]) -> None:
@@ -172,7 +172,9 @@ class Buffers:
         self._free: list[Array] = []
 
     def copy(self, A: Array) -> Array:
-        """A column-contiguous copy of A, the caller's for as long as anyone refers to it."""
+        """Return a column-contiguous copy of A, which is the caller's as long as anything refers to
+        it.
+        """
         block = self._free.pop() if self._free else np.empty(self.shape, order="F")
         lent = np.asarray(_Loan(block, self._free))
         np.copyto(lent, A)
@@ -200,12 +202,12 @@ class _Loan:
 
 
 class Fused:
-    """Fresh samples of a task, with whole steps compiled into one.
+    """An engine that draws fresh samples of a task in steps that are compiled as a whole.
 
-    Proximal stages go through ``kernels.step.fused``; they take the samples that
-    ``Composed(Fresh(task))`` takes, and the same steps up to rounding. Where A is frozen, only the
-    tokens that matter are drawn (``kernels.step.frozen``): the distribution is the same, but the
-    random numbers differ. Other rules go through ``Composed``.
+    Proximal stages go through ``kernels.step.fused``; they use the samples that
+    ``Composed(Fresh(task))`` uses, and take the same steps up to rounding. Where A is frozen, only
+    the tokens that matter are drawn (``kernels.step.frozen``): the distribution is the same, but
+    the random numbers differ. Other rules go through ``Composed``.
     """
 
     def __init__(self, task: Task) -> None:
@@ -286,7 +288,7 @@ class Fused:
 
 
 def hyperparameters(stage: Stage, mu: Array) -> Hyperparameters:
-    """The hyperparameters of a stage, in the form that compiled steps take."""
+    """Return the hyperparameters of a stage in the form that compiled steps use."""
     constant, per_spread, per_column = stage.affine_levels(mu)
     # To Numba, integers and read-only arrays are other types, for which it would compile all again.
     return Hyperparameters(
@@ -306,8 +308,8 @@ def hyperparameters(stage: Stage, mu: Array) -> Hyperparameters:
 def draw_frozen(
     task: Task, sampler: LabelSampler, frozen: Frozen, B: int, rng: np.random.Generator
 ) -> FrozenDraws:
-    """What is random in B samples where A is frozen; tokens outside the active positions are only
-    counted.
+    """Draw everything that is random in B samples where A is frozen; tokens outside the active
+    positions are only counted.
     """
     # One call: calls take longer here than numbers
     uniforms = rng.random((len(frozen.value) + 4, B))
@@ -328,8 +330,8 @@ def draw_frozen(
 
 
 def freeze(task: Task, A: Array) -> Frozen:
-    """The columns of A, each as its few active positions and a common value (the median, which most
-    positions have).
+    """Return the columns of A, each as its few active positions and a common value (the median,
+    which most positions have).
     """
     T, N = A.shape
     common = np.median(A, axis=0)

@@ -14,15 +14,17 @@ from scb.training.run import COLUMNS, Run
 
 
 def attention_of(run: Run) -> Any:
-    """The attention (T, N) of a run where it is: an array, or on a GPU while it trains there."""
+    """Return the attention (T, N) of a run where it is stored: as an array, or on a GPU while the
+    run trains there.
+    """
     return run.parameters if run.transformer is LinearTransformer else run.A
 
 
 class Evaluations:
     """Evaluations of a run that are not in its history yet.
 
-    Of A only sums over its columns are kept. The rows are computed all at once, when they are
-    needed: computing them one by one would take longer than small steps.
+    Only sums over the columns of A are kept. The rows are computed all at once when they are
+    needed, because computing them one by one would take longer than small steps.
     """
 
     def __init__(self, task: Task) -> None:
@@ -55,8 +57,8 @@ class Evaluations:
         self._points.append((looks.V, looks.moments, looks.on_support))
 
     def noted(self, run: Run, batch_loss: float, every: int) -> bool:
-        """Evaluate a run if that is due, which it is every so many steps and at the end of each
-        stage; return whether it was.
+        """Evaluate a run if an evaluation is due, as it is at multiples of ``every`` and at the end
+        of each stage; return whether it was due.
         """
         due = run.step % every == 0 or run.finished or run.stage_step == 0
         if due:

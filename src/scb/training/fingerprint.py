@@ -1,4 +1,4 @@
-"""Digests of the parts that determine a training run, so that a resume can say what differs."""
+"""Digests of the parts that determine a training run, which let a resumed run say what differs."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -15,7 +15,7 @@ _PLAIN = bool | int | float | str | None
 def made_by(
     task: Any, recipe: Any, seed: int, *, every: int, source: Any, start: Any, device: str
 ) -> dict[str, str]:
-    """Digests of everything that determines a run."""
+    """Return the digests of everything that determines a run."""
     made = fingerprints(
         task=task, recipe=recipe, seed=seed, every=every, source=source, start=start
     )
@@ -23,7 +23,7 @@ def made_by(
 
 
 def fingerprints(**parts: Any) -> dict[str, str]:
-    """A digest of each part by its name; equal parts have equal digests in any process."""
+    """Return a digest of each part by its name; equal parts have equal digests in any process."""
     digests = {}
     for name, part in parts.items():
         digest = sha256()
@@ -33,8 +33,8 @@ def fingerprints(**parts: Any) -> dict[str, str]:
 
 
 def identity(made_by: Mapping[str, str]) -> str:
-    """One digest of all parts that determine a run: the files of the run carry it, so none of them
-    is taken for a file of another run.
+    """Return one digest of all parts that determine a run. The files of the run carry it, so none
+    of them is taken for a file of another run.
     """
     return fingerprints(run=dict(sorted(made_by.items())))["run"]
 

@@ -1,10 +1,10 @@
-"""Whether a run has learned the heads of its task, judged by held-out samples.
+"""Verdicts on whether a run has learned the heads of its task, based on held-out samples.
 
 With the error E = F − M of the function (``geometry.heads``) and the factors of F = LRᵀ, the
-expected gradients are EᵀL and ER. They show all of E that can be reached by moving A or V alone.
-They cannot show a part of M that no head has begun to learn, as at the saddle of equal heads: there
-a singular value of F is missing, which the learner notices because it knows those of M, as
-Algorithm 1 knows K_P and K_Q.
+expected gradients are EᵀL and ER. These gradients show every part of E that can be reached by
+moving A or V alone. They cannot show a part of M that no head has begun to learn, as at the saddle
+of equal heads. At such a point, a singular value of F is missing. The learner notices this, because
+it knows the singular values of M, just as Algorithm 1 knows K_P and K_Q.
 """
 
 from dataclasses import dataclass

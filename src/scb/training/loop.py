@@ -60,44 +60,45 @@ def train(
     seed : int, default 0
         The seed of the run. The random numbers of step i depend only on the seed and on i.
     device : {"cpu", "cuda"}, default "cpu"
-        Where to compute. "cuda" is an NVIDIA GPU, used through CuPy. It draws the same samples as
-        the CPU, but rounds differently, so results are not equal bit for bit.
+        The device on which to compute. "cuda" is an NVIDIA GPU, used through CuPy. The GPU draws
+        the same samples as the CPU but rounds differently, so results are not equal bit for bit.
     source : callable, optional
         The source of the gradients. The default draws fresh samples of the task with the compiled
-        engine. ``scb.training.sources`` has others: exact expectations, exact expectations with
-        Gaussian noise, and a fixed data set.
+        engine. ``scb.training.sources`` has other sources: exact expectations, exact expectations
+        with Gaussian noise, and a fixed data set.
     start : Run, optional
-        An earlier run that has completed the first stages of the recipe, to continue from. By
-        default training starts at the recipe's initial point.
+        An earlier run to continue from, which has completed the first stages of the recipe. By
+        default, training starts at the recipe's initial point.
     every : int, default 10
         The number of steps between two evaluations. The run is also evaluated at the end of each
         stage.
     callbacks : sequence of callables, default ()
         Functions that are called with the run at every evaluation, for instance a ``ProgressBar``.
     checkpoint : str or path, optional
-        A directory in which the run is saved, at the first evaluation after ``checkpoint_every``
-        steps and at the end. By default it is not saved. While the directory is in use, no other
-        process can train there. A run that is already there is kept unless ``resume`` or
+        A directory in which the run is saved at the first evaluation after ``checkpoint_every``
+        steps and at the end. By default, the run is not saved. While the directory is in use, no
+        other process can train there. A run that is already there is kept unless ``resume`` or
         ``overwrite`` is given.
     checkpoint_every : int, default 100
         The number of steps between two checkpoints.
     resume : bool, default False
-        Whether to continue from ``checkpoint`` if it holds a run. The result is bit for bit that of
-        an uninterrupted run. If the checkpoint was made with another task, recipe, seed, source,
-        start or ``every``, an ``InputError`` says what differs.
+        Whether to continue from ``checkpoint`` if it holds a run. The result is the same, bit for
+        bit, as that of an uninterrupted run. If the checkpoint was made with another task, recipe,
+        seed, source, start or ``every``, an ``InputError`` says what differs.
     judge : bool, optional
         Whether to test the result on held-out samples at the end. ``run.verdict`` then says
-        "learned" or what is wrong. The default is to do so if A has at most 10,000,000 entries,
-        because the test needs memory for a few copies of A. Recipes that include such a test are
-        always judged. The held-out samples are further ones of the source, or of the task if the
-        source is a data set.
+        "learned" or what is wrong. By default, the result is tested if A has at most 10,000,000
+        entries, because the test needs memory for a few copies of A. Recipes that include such a
+        test are always judged. The held-out samples are further samples of the source, or of the
+        task if the source is a data set.
     judge_samples : int, optional
-        The number of held-out samples. The default is the number needed to tell distances from
+        The number of held-out samples. The default is large enough to tell whether distances exceed
         0.05; if the verdict is "undecided", more samples can decide it.
     overwrite : bool, default False
         Whether to replace a run, or a file of the same name, that is in ``checkpoint``.
     lock : bool, default True
-        Whether to keep other processes out of ``checkpoint``. Some file systems cannot do so.
+        Whether to keep other processes out of ``checkpoint``. Some file systems do not support
+        this.
 
     Returns
     -------
@@ -193,7 +194,7 @@ def first(
     made: dict[str, str],
     evaluations: Evaluations | None = None,
 ) -> Run:
-    """The run before its first step, evaluated unless it continues another one."""
+    """Return the run before its first step, evaluated unless it continues another run."""
     if start is not None:
         over = start.diverged is not None or start.stage >= len(recipe.stages)
         return replace(start, recipe=recipe.name, finished=over, made_by=made)
@@ -213,7 +214,7 @@ def first(
 def choose_engine(
     task: Task, recipe: Recipe, device: Device, source: GradientSource | None
 ) -> Engine:
-    """The fastest engine for these arguments. Raises an InputError if the device cannot be used."""
+    """Return the fastest engine for these arguments; raise an InputError for an unusable device."""
     if source is None and recipe.transformer is LinearTransformer:
         if device == "cpu":
             return Fused(task)
@@ -229,8 +230,8 @@ def choose_engine(
 
 
 def asked(run: Run, recipe: Recipe, every: int, far: int) -> tuple[Run, Request]:
-    """The steps of a run up to its next evaluation, end of a stage or check of ``stop``, at most
-    ``far`` (a multiple of ``every``), and the run before them.
+    """Return the steps of a run up to its next evaluation, end of a stage or check of ``stop``, at
+    most ``far`` (a multiple of ``every``), and the run before these steps.
     """
     stage = recipe.stages[run.stage]
     if run.stage_step == 0:
@@ -261,7 +262,7 @@ def _taken(
 
 
 def advanced(run: Run, recipe: Recipe, steps: range, taken: Taken) -> Run:
-    """The run after the steps that it has taken of those that it asked for."""
+    """Return the run after those of its requested steps that have been taken."""
     stage = recipe.stages[run.stage]
     diverged = taken.steps < len(steps)
     # A step that diverges counts, although (V, A) is the point before it.
@@ -309,8 +310,8 @@ def judged(
     judge: bool | None,
     judge_samples: int | None,
 ) -> Run:
-    """The run, with its verdict if it has finished. The verdict is based on further samples of its
-    source, or of the task if the source is a data set.
+    """Return the run, with its verdict if it has finished. The verdict is based on further samples
+    of its source, or of the task if the source is a data set.
     """
     if not run.finished:
         return run

@@ -1,4 +1,4 @@
-"""Many runs at once."""
+"""Training of many runs at once."""
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,26 +33,26 @@ def train_many(
 ) -> list[Run]:
     """Train on several tasks, or with several recipes or seeds, side by side.
 
-    Each run is the one that ``scb.train`` returns for its task, recipe and seed, to the last bit.
-    On a GPU, runs with equal batch sizes take their steps together, which pays when steps are
-    small. On a CPU, each thread has a run of its own.
+    Each run equals, to the last bit, the run that ``scb.train`` returns for its task, recipe and
+    seed. On a GPU, runs with equal batch sizes take their steps together, which saves time when
+    steps are small. On a CPU, each thread trains one run at a time.
 
     Parameters
     ----------
     tasks : Task or list of Task
-        The task of each run. On a GPU, all must have the same N, T and sparsity.
+        The task of each run. On a GPU, all tasks must have the same N, T and sparsity.
     recipes : Recipe or list of Recipe
         The recipe of each run.
     seeds : int or list of int, default 0
         The seed of each run. A single task, recipe or seed is used for all runs.
     device : {"cpu", "cuda"}, default "cpu"
-        Where to compute.
+        The device on which to compute.
     every : int, default 10
         The number of steps between two evaluations.
     judge : bool, optional
-        Whether to test the results on held-out samples; as in ``scb.train``.
+        Whether to test the results on held-out samples, as in ``scb.train``.
     judge_samples : int, optional
-        The number of held-out samples; as in ``scb.train``.
+        The number of held-out samples, as in ``scb.train``.
 
     Returns
     -------

@@ -16,16 +16,16 @@ _PAUSE = 0.1  # seconds between two updates
 class ProgressBar:
     """A callback for ``scb.train`` that shows the progress of a run.
 
-    It shows the stage, the step, the signals and the time left.
+    The bar shows the stage, the step, the signals and the time left.
 
-    In a notebook it updates one output, and on a terminal one line of stderr. If stderr is not a
-    terminal, it shows nothing.
+    In a notebook, the bar updates one output; on a terminal, it updates one line of stderr. If
+    stderr is not a terminal, the bar shows nothing.
 
     Parameters
     ----------
     steps : int
-        The number of steps of the whole run, ``recipe.steps``. If stages end early, the bar jumps
-        to its end.
+        The number of steps of the whole run, which is ``recipe.steps``. If stages end early, the
+        bar jumps to its end.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class ProgressBar:
         return self._begun is not None
 
     def __call__(self, run: Run) -> None:
-        """Show where the run stands."""
+        """Show the current state of the run."""
         now = monotonic()
         if self._begun is None:
             self._begun = (run.step, now)
@@ -61,16 +61,17 @@ class ProgressBar:
             self._show(share, self.text(run, now), run.finished)
 
     def text(self, run: Run, now: float) -> str:
-        """Format the text beside the bar.
+        """Format the text next to the bar.
 
-        It gives the stage, the step, the signals, and the time left or, at the end, the time taken.
+        The text gives the stage, the step, the signals, and the time left or, at the end, the time
+        taken.
 
         Parameters
         ----------
         run : Run
             The current state of the run.
         now : float
-            The current time in seconds, as ``time.monotonic`` gives it.
+            The current time in seconds, as ``time.monotonic`` returns it.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""The options of a recipe: the arguments of its function, so a new recipe or argument needs no
+"""The options of a recipe are the arguments of its function, so a new recipe or argument needs no
 second list.
 """
 
@@ -15,7 +15,7 @@ from scb.training.run import Run
 
 
 def arguments(function: Any) -> dict[str, Any]:
-    """The arguments of a function other than the task, and their types."""
+    """Return the arguments of a function other than the task, and their types."""
     hints = get_type_hints(function)
     names = [name for name in signature(function).parameters if name != "task"]
     for name in names:
@@ -30,8 +30,8 @@ def arguments(function: Any) -> dict[str, Any]:
 def pretrained_value(
     task: Task, *, overlap: float = 0.6, related_seed: int = 1, pretrained: str | None = None
 ) -> Array:
-    """The V_hat of a recipe that transfers: the P̂ of a related task, or the V of the run saved in
-    ``pretrained``.
+    """Return the V_hat of a recipe for transfer: the P̂ of a related task, or the V of the run
+    saved in ``pretrained``.
     """
     if pretrained is not None:
         return Run.load(pretrained).V
@@ -40,8 +40,8 @@ def pretrained_value(
 
 @cache
 def recipe_hints(recipe: str) -> dict[str, Any]:
-    """The options of a recipe and their types; in place of a V_hat, which nobody writes down, those
-    of ``pretrained_value``.
+    """Return the options of a recipe and their types; the options of ``pretrained_value`` take the
+    place of V_hat, which nobody writes down.
     """
     hints = arguments(RECIPES[recipe])
     if "V_hat" in hints:
@@ -51,7 +51,7 @@ def recipe_hints(recipe: str) -> dict[str, Any]:
 
 
 def all_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a recipe, including those that were not given, converted to its types."""
+    """Return all options of a recipe, including those that were not given, as its types."""
     functions = (
         [RECIPES[recipe], pretrained_value]
         if "V_hat" in arguments(RECIPES[recipe])
@@ -69,8 +69,8 @@ def all_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def recipe_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a recipe, checked and converted to its types; raises a ValueError for a name
-    or value that the recipe does not take.
+    """Return the options of a recipe, checked and converted to its types; raise a ValueError for a
+    name or value that the recipe does not accept.
     """
     one_of("recipe", recipe, RECIPES)
     hints = recipe_hints(recipe)
@@ -83,7 +83,7 @@ def recipe_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def build_recipe(recipe: str, task: Task, options: Mapping[str, Any]) -> Recipe:
-    """The recipe with these options for a task."""
+    """Return the recipe with these options for a task."""
     make = RECIPES[recipe]
     given = recipe_options(recipe, options)
     if "V_hat" in arguments(make):

@@ -3,11 +3,11 @@
 Both are given V, A and μ, which the learner knows, and never the task. A rounding with a method
 ``on_collapsed`` can also be applied to the collapsed state of the simulation.
 
-About the sign: (V, A) and its mirror image (2μ1ᵀ − V, 2·11ᵀ/T − A) have the same product of V − μ1ᵀ
-and A − 11ᵀ/T, so they compute the same function up to O(1/√T), with a loss that differs by
-O(1/T). The drift that should decide between them is 1/(T·K_Q), far below the noise of a small
-batch. But Q is sparse and nonnegative, so A − 11ᵀ/T = α_A(Q − 11ᵀ/T) + noise has few large entries,
-all with the sign of α_A.
+The sign needs a decision: (V, A) and its mirror image (2μ1ᵀ − V, 2·11ᵀ/T − A) have the same product
+of V − μ1ᵀ and A − 11ᵀ/T, so they compute the same function up to O(1/√T), with a loss that differs
+by O(1/T). The drift that should decide between them is 1/(T·K_Q), which is far below the noise of a
+small batch. However, Q is sparse and nonnegative, so A − 11ᵀ/T = α_A(Q − 11ᵀ/T) + noise has few
+large entries, all with the sign of α_A.
 """
 
 from collections.abc import Callable
@@ -92,7 +92,7 @@ class ThresholdProject:
     Attributes
     ----------
     threshold : float, optional
-        The threshold; by default the measured noise.
+        The threshold; by default, it is derived from the measured noise.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class ThresholdProject:
         return V, threshold_project(A, level)
 
     def on_collapsed(self, state: Collapsed) -> None:
-        """Keep only the entries that stand out; here the noise is known and need not be measured.
+        """Keep only the entries that stand out; in the simulation, the noise need not be measured.
 
         Parameters
         ----------
@@ -191,7 +191,7 @@ class SignalAbove:
     level: float
 
     def __call__(self, V: Array, A: Array, mu: Array) -> bool:
-        """Whether the estimated signal has reached the level."""
+        """Return whether the estimated signal has reached the level."""
         return estimated_signal(A, mu) >= self.level
 
 
@@ -202,8 +202,8 @@ class RotateHeads:
     Attributes
     ----------
     heads : int, optional
-        The number of heads that matter, by default all. Spare heads are set to V = μ1ᵀ and A = 0,
-        and the others to the nearest function without them.
+        The number of heads that matter; by default, all heads matter. Spare heads are set to V =
+        μ1ᵀ and A = 0, and the other heads compute the nearest function that needs no spare heads.
 
     Examples
     --------
@@ -225,12 +225,14 @@ class RotateHeads:
 
 @dataclass(frozen=True)
 class SingularValuesAbove:
-    """End a stage once the singular values of what stands out from the noise reach these sizes."""
+    """End a stage once the singular values of the part that stands out from the noise reach these
+    sizes.
+    """
 
     levels: tuple[float, ...]
 
     def __call__(self, V: Array, A: Array, mu: Array) -> bool:
-        """Whether each singular value has reached its level."""
+        """Return whether each singular value has reached its level."""
         values = standing_singular_values(V, A, mu)
         return bool((values[: len(self.levels)] >= self.levels).all())
 
@@ -272,21 +274,21 @@ def resolve_sign(V: Array, A: Array, mu: Array) -> tuple[Array, Array, bool]:
 
 
 def column_medians(A: Array) -> Array:
-    """The median (N,) of each column of A (T, N); with several heads, (H, 1, N)."""
+    """Return the median (N,) of each column of A (T, N); with several heads, (H, 1, N)."""
     medians = np.median(np.swapaxes(A, -1, -2), axis=-1)
     return medians if A.ndim == 2 else medians[:, None, :]
 
 
 def spread_about(A: Array, centre: Array | float) -> Array:
-    """The standard deviation (N,) of the noise in each column of A about its centre: 1.4826 times
-    the median distance; with several heads, (H, 1, N).
+    """Return the standard deviation (N,) of the noise in each column of A about its centre, which
+    is 1.4826 times the median distance; with several heads, the shape is (H, 1, N).
     """
     return 1.4826 * column_medians(np.abs(A - centre))
 
 
 def noise_of(A: Array) -> tuple[Array, Array]:
     """Return the median of each column of A, and the standard deviation of its noise, (N,) each;
-    with several heads, (H, 1, N).
+    with several heads, the shapes are (H, 1, N).
 
     Most entries of a column are pure noise, so 1.4826 times their median absolute deviation
     estimates its standard deviation.
@@ -305,8 +307,8 @@ def noise_threshold(A: Array, false_positions: float = 0.01) -> Array:
 
 
 def standing_out(A: Array, mu: Array) -> float:
-    """Estimate α_A without knowing the truth: the μ-weighted mean, over columns, of the mass that
-    stands out from the noise. If A is on a GPU, that mass is computed there.
+    """Estimate α_A without knowing the truth, as the μ-weighted mean over columns of the mass that
+    stands out from the noise. If A is on a GPU, this mass is computed there.
     """
     # Import lazily: Numba is slow to load.
     from scb.kernels.step.lazy_columns import mass_beyond

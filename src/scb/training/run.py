@@ -26,9 +26,9 @@ COLUMNS = ("step", "stage", "samples", "batch_loss", *metrics.COLUMNS)
 
 @dataclass(frozen=True, repr=False)
 class Run:
-    """A training run: its parameters, its history, and all that is needed to continue it.
+    """A training run: its parameters, its history, and everything that is needed to continue it.
 
-    ``scb.train`` returns it and passes it to callbacks.
+    ``scb.train`` returns the run and also passes it to callbacks.
 
     Attributes
     ----------
@@ -36,8 +36,8 @@ class Run:
         The value matrix.
     parameters : (T, N) array, or (H, T, N) with several heads
         The parameters of the attention: the attention A itself, or its logits for a softmax
-        transformer. In a callback of a run on a GPU they are on the GPU, and ``numpy.asarray``
-        copies them.
+        transformer. In a callback of a run on a GPU, the parameters are on the GPU, and
+        ``numpy.asarray`` copies them.
     recipe : str
         The name of the recipe.
     transformer : type
@@ -49,29 +49,29 @@ class Run:
         the last mini-batch), and the quantities of ``scb.measure``: the expected ``loss``, the
         signals ``alpha_V`` and ``alpha_A``, the errors ``delta_V`` and ``delta_A``, the distances
         ``dist_V`` = ‖V − P‖_μ and ``dist_A`` = ‖A − Q‖_μ, the cosines ``sim_V`` and ``sim_A``, and
-        the last four after rounding, as in ``dist_A_star``.
+        the last four quantities after rounding, such as ``dist_A_star``.
     step, stage, stage_step : int
         The number of steps so far, the index of the current stage, and the number of steps taken in
-        it.
+        that stage.
     samples : int
         The number of fresh samples so far.
     diverged : int or None
-        The step at which an entry of V or A reached 1e6 or became NaN, or None. V and A are then
-        those before that step.
+        The step at which an entry of V or A reached 1e6 or became NaN, or None if there was no such
+        step. V and A have their values before that step.
     mirrored : int or None
         The last step after which the sign was resolved by taking the mirror image of (V, A), or
         None.
     finished : bool
         Whether all stages are completed or the run has diverged.
     verdict : str or None
-        The result of the test on held-out samples at the end: "learned", or what is wrong. None if
+        The result of the test on held-out samples at the end: "learned", or what is wrong; None if
         there was no test.
     state : dict of arrays
         The state of the current stage's update rule, such as a momentum of V, (N, N); empty for
         rules without state.
     made_by : dict of str
-        Digests of everything that determines the run, such as task, recipe and seed. Resuming
-        compares them.
+        Digests of everything that determines the run, such as task, recipe and seed. A resumed run
+        compares these digests.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class Run:
         return self.transformer(self.V, np.asarray(self.parameters))
 
     def summary(self) -> RunSummary:
-        """Summarise the run: the last evaluation of each stage, and the verdict.
+        """Summarise the run by the last evaluation of each stage and by the verdict.
 
         Returns
         -------
@@ -173,7 +173,7 @@ class Run:
         Returns
         -------
         matplotlib.figure.Figure
-            The figure. A notebook shows it, and its method ``savefig(path)`` writes it to a file.
+            The figure, which a notebook shows; its method ``savefig(path)`` writes it to a file.
 
         Examples
         --------
@@ -204,16 +204,16 @@ class Run:
     def save(self, directory: str | Path, *, overwrite: bool = False) -> None:
         """Save the run as ``run.safetensors`` in a directory.
 
-        An existing file is replaced atomically: if the process is killed, either the old file or
-        the new one is there, whole.
+        An existing file is replaced atomically: if the process is killed, either the whole old file
+        or the whole new file is there.
 
         Parameters
         ----------
         directory : str or path
             The directory, which is created if it does not exist.
         overwrite : bool, default False
-            Whether to replace a ``run.safetensors`` that holds no run. One that does is always
-            replaced.
+            Whether to replace a ``run.safetensors`` that holds no run. A file that holds a run is
+            always replaced.
         """
         facts: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
         facts["versions"] = versions()
@@ -250,7 +250,7 @@ class Run:
         Raises
         ------
         DamagedFileError
-            If the file is not as it was written.
+            If the file has changed since it was written.
         """
         path = file_path("directory", directory) / FILE
         if not path.parent.exists():

@@ -1,4 +1,6 @@
-"""How a run is shown to people: a summary that prints well, a data frame, and curves."""
+"""The forms in which a run is shown to people: a summary that prints well, a data frame, and
+curves.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,8 +37,8 @@ SHOWN = {
 class RunSummary:
     """A summary of a run: the last evaluation of each stage, and the verdict.
 
-    ``Run.summary`` returns it. It prints as a table and shows as HTML in a notebook; ``columns``
-    and ``to_pandas()`` give the numbers.
+    ``Run.summary`` returns a summary. The summary prints as a table and is shown as HTML in a
+    notebook; ``columns`` and ``to_pandas()`` give the numbers.
 
     Attributes
     ----------
@@ -121,7 +123,7 @@ class RunSummary:
 
 
 def with_counts(history: Mapping[str, Array], rows: Any = slice(None)) -> dict[str, NDArray[Any]]:
-    """Rows of a history, with counts as integers."""
+    """Return the rows of a history, with counts as integers."""
     counts = ("step", "stage", "samples")
     return {
         name: column[rows].astype(np.int64 if name in counts else np.float64)
@@ -130,7 +132,7 @@ def with_counts(history: Mapping[str, Array], rows: Any = slice(None)) -> dict[s
 
 
 def frame(table: Mapping[str, NDArray[Any]]) -> Any:
-    """A table as a data frame of pandas."""
+    """Return a table as a data frame of pandas."""
     with wanted_for("to_pandas()"):
         import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Step sizes and λ: numbers, schedules, and a λ that follows the noise."""
+"""Step sizes and λ, as numbers or schedules, and a λ that follows the noise."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,9 +14,10 @@ from scb.inputs import InputError, number, real_array
 class MeasuredNoise:
     """A proximal threshold λ that is proportional to the noise of one entry of A in one step.
 
-    In column k, the noise has standard deviation η_A √(K_V ρ / (B μ_k)). Here η_A is the step size,
-    B the batch size, K_V = ‖V − μ1ᵀ‖_μ² for the current V, and ρ = (1 − ‖μ‖²)/(N − 1) the variance
-    of the residual per dimension at the start of training, where it is largest.
+    In column k, the noise has standard deviation η_A √(K_V ρ / (B μ_k)). Here, η_A is the step
+    size, B is the batch size, and K_V = ‖V − μ1ᵀ‖_μ² for the current V. The variance of the
+    residual per dimension is ρ = (1 − ‖μ‖²)/(N − 1), its value at the start of training, where it
+    is largest.
 
     Attributes
     ----------
@@ -40,8 +41,8 @@ Schedule = float | Callable[[int], float] | Sequence[float] | Array
 
 
 def tabulated(name: str, value: Any, steps: int, where: str = "") -> float | Array:
-    """A schedule as a number, or as a read-only array (steps,) of its values, which a resume can
-    compare.
+    """Return a schedule as a number, or as a read-only array (steps,) of its values, which a
+    resumed run can compare.
     """
     if callable(value) and not isinstance(value, type):
         value = [value(step) for step in range(steps)]

@@ -37,7 +37,7 @@ SOURCES = Registry(
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file; raises an InputError if it is not one."""
+    """Return the tables of a TOML file; raise an InputError if the file is not TOML."""
     try:
         return tomllib.loads(read_regular(path).decode())
     except (ValueError, RecursionError) as error:
@@ -98,7 +98,7 @@ class TrainingSettings:
     every : int
         The number of steps between two rows of the history.
     device : {"cpu", "cuda"}
-        Where steps are taken.
+        The device on which steps are taken.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class TrainingSettings:
         Parameters
         ----------
         path : str or Path
-            A file with any of the fields by name.
+            A file that sets any of the fields by name.
 
         Returns
         -------
@@ -179,27 +179,28 @@ class TrainingSettings:
         Parameters
         ----------
         task : Task
-            The task that it draws from.
+            The task that the source draws from.
 
         Returns
         -------
         GradientSource or None
-            None for fresh samples, for which ``train`` has an engine of its own.
+            None for fresh samples, for which ``train`` has its own engine.
         """
         return None if self.source == "fresh" else SOURCES[self.source](task)
 
     def differences(self, other: "TrainingSettings") -> dict[str, tuple[Any, Any]]:
-        """Return what differs from other settings.
+        """Return the differences from other settings.
 
         Parameters
         ----------
         other : TrainingSettings
-            The other settings. An option that is not given counts with its default.
+            The other settings. An option that is not given has its default value.
 
         Returns
         -------
         dict of tuple
-            The two values of each field or option that differs, here and in the other settings.
+            The two values of each field or option that differs, first in these settings and then in
+            the others.
         """
         here, there = (settings._flat() for settings in (self, other))
         names = dict.fromkeys((*here, *there))
@@ -219,14 +220,14 @@ class TrainingSettings:
         return flat
 
     def save(self, directory: str | Path, run: str = "") -> None:
-        """Write the settings as JSON beside a run.
+        """Write the settings as JSON to the directory of a run.
 
         Parameters
         ----------
         directory : str or Path
             The directory of the run.
         run : str, optional
-            The identity of the run, so the file is not taken for that of another run.
+            The identity of the run, by which the file is recognised as part of this run.
         """
         make_directory(Path(directory))
         write_json(Path(directory) / FILE, asdict(self) | {_RUN: run})

@@ -33,7 +33,7 @@ def simulate(task: Task, recipe: Recipe, seed: int = 0, every: int = 10) -> dict
     task : Task
         The task.
     recipe : Recipe
-        A recipe of proximal stages of the linear transformer.
+        A recipe with proximal stages for the linear transformer.
     seed : int, default 0
         The seed.
     every : int, default 10
@@ -42,8 +42,8 @@ def simulate(task: Task, recipe: Recipe, seed: int = 0, every: int = 10) -> dict
     Returns
     -------
     dict of (rows,) arrays
-        The history: step, stage, samples, signals and errors; ``explicit`` is the number of entries
-        of A outside the support that have survived the noise.
+        The history: step, stage, samples, signals and errors. The column ``explicit`` is the number
+        of entries of A outside the support that have survived the threshold.
 
     Examples
     --------

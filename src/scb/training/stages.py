@@ -44,7 +44,7 @@ Rule = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage of a recipe: steps with one update rule, and what is done around them.
+    """A stage of a recipe: steps with one update rule, and the roundings before and after them.
 
     Attributes
     ----------
@@ -54,9 +54,9 @@ class Stage:
         The largest number of steps.
     eta_V, eta_A : float, callable or (steps,) array
         The step sizes of V and A: a number, a function of the step within the stage (counted from
-        0), or one value for each step. 0 keeps V or A fixed.
+        0), or one value for each step. A step size of 0 keeps V or A fixed.
     lam : float, callable, (steps,) array or MeasuredNoise, default 0
-        The threshold λ of each proximal step, in the same forms, or proportional to the noise
+        The threshold λ of each proximal step, in one of the same forms or proportional to the noise
         (``recipes.MeasuredNoise``).
     batch_size : int, default 64
         The number of samples per step.
@@ -64,26 +64,26 @@ class Stage:
         The update rule: "proximal", the preconditioned, proximal and projected step of the paper;
         "vanilla", a plain gradient step; the name of a rule that another package has registered; or
         a rule itself. A rule is a function (V, A, gV, gA, mu, stage) → (V, A) or, if it needs
-        memory, a ``training.stages.StatefulRule``. The stage passed to it has numbers in place of
-        schedules.
+        memory, a ``training.stages.StatefulRule``. The stage passed to the rule has numbers in
+        place of schedules.
     centred : bool, default False
         Whether to subtract the mean of each column of A's gradient before the proximal step instead
         of after it.
     projector : {"euclidean", "mu"}, default "euclidean"
-        The projector with which proximal steps keep Vμ = μ: the paper's, or the μ-projector, which
-        has far less noise.
+        The projector with which proximal steps keep Vμ = μ: the paper's projector, or the
+        μ-projector, which has far less noise.
     enter, leave : tuple of callables, default ()
-        Functions (V, A, mu) → (V, A) that are applied, in this order, before the first step and
-        after the last.
+        Functions (V, A, mu) → (V, A) that are applied in the given order: those of ``enter`` before
+        the first step, and those of ``leave`` after the last step.
     stop : callable, optional
-        A function (V, A, mu) → bool that decides whether to end the stage early. By default all
+        A function (V, A, mu) → bool that decides whether to end the stage early. By default, all
         steps are taken.
     check_every : int, default 10
         The number of steps between two calls of ``stop``.
 
     Examples
     --------
-    A step size of V that decreases linearly:
+    In this stage, the step size of V decreases linearly:
 
     >>> import numpy as np, scb
     >>> falling = lambda step: 0.1 * (1 - step / 4)
@@ -250,7 +250,7 @@ def proximal_step(
 ) -> tuple[Array, Array]:
     """Take one step: precondition, descend, soft-threshold, project.
 
-    These are the paper's equations for V and a.
+    The step follows the paper's equations for V and a.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ def proximal_step(
 def vanilla_step(
     V: Array, A: Array, gV: Array, gA: Array, mu: Array, stage: Stage
 ) -> tuple[Array, Array]:
-    """One step of plain gradient descent."""
+    """Take one step of plain gradient descent."""
     return V - stage.eta_V * gV, A - stage.eta_A * gA
 
 

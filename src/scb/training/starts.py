@@ -53,7 +53,7 @@ class GivenStart:
 
 @dataclass(frozen=True)
 class UniformAttention:
-    """An initial point with any V (N, N) and uniform attention A = 11ᵀ/T, which takes no memory.
+    """An initial point with any V (N, N) and uniform attention A = 11ᵀ/T, which needs no memory.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class UniformAttention:
 
     Examples
     --------
-    The start of the paper:
+    This is the start of the paper:
 
     >>> import scb
     >>> from scb.geometry import trivial_V
@@ -82,14 +82,14 @@ class UniformAttention:
     def A(self) -> Array:
         """The uniform attention 11ᵀ/T as a read-only (T, N) view of one number.
 
-        With H heads it is 1/(H·T) everywhere, (H, T, N).
+        With H heads, the attention is 1/(H·T) everywhere and has shape (H, T, N).
         """
         *heads, N, _ = self.V.shape
         places = math.prod(heads) * self.T
         return np.broadcast_to(1 / places, (*heads, self.T, N))
 
     def projection(self, task: Task) -> Projection:
-        """Return the signal and error of V; those of A are 0.
+        """Return the signal and error of V; the signal and error of A are 0.
 
         Parameters
         ----------
@@ -107,7 +107,7 @@ class UniformAttention:
 def random_start(
     mu: Array, T: int, heads: int, seed: Seed = 0, size: float = 0.01
 ) -> UniformAttention:
-    """Make a start with uniform attention and a small random V in each head, so that heads differ.
+    """Make a start with uniform attention and a small random V in each head, so the heads differ.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The updates of Algorithm 1 as pure functions, each of which is one line of it."""
+"""The updates of Algorithm 1 as pure functions, each of which is one line of the algorithm."""
 
 import numpy as np
 
@@ -7,13 +7,13 @@ from scb.geometry import Projector, keep_mu
 
 
 def precondition_V(gradient: Array, mu: Array, projector: Projector = "euclidean") -> Array:
-    """Return ∇̂_V = (I − 11ᵀ/N) ∇_V diag(1/μ) (I − μwᵀ). Steps along it keep 1ᵀV = 1ᵀ and Vμ = μ.
+    """Return ∇̂_V = (I − 11ᵀ/N) ∇_V diag(1/μ) (I − μwᵀ), which keeps 1ᵀV = 1ᵀ and Vμ = μ.
 
     The paper's projector, "euclidean", has w = μ/‖μ‖². The μ-projector, "mu", has w = 1. Expected
-    gradients are the same with both, since (E∇_V)1 = 0 if V and A satisfy the constraints. The
-    gradient of a sample differs: near the start it is r·1ᵀdiag(μ), where r is the residual. The
-    paper's projector leaves r(1 − μ/‖μ‖²)ᵀ of it, noise that does not shrink as T grows. The
-    μ-projector removes it.
+    gradients are the same with both projectors, since (E∇_V)1 = 0 if V and A satisfy the
+    constraints. Gradients of single samples differ. Near the start, the gradient of a sample is
+    r·1ᵀdiag(μ), where r is the residual. The paper's projector leaves r(1 − μ/‖μ‖²)ᵀ of this
+    gradient, which is noise that does not shrink as T grows. The μ-projector removes this noise.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def precondition_V(gradient: Array, mu: Array, projector: Projector = "euclidean
     mu : (N,) array
         The stationary distribution.
     projector : {"euclidean", "mu"}
-        The paper's, or the μ-projector.
+        The paper's projector or the μ-projector.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def precondition_V(gradient: Array, mu: Array, projector: Projector = "euclidean
 def precondition_A(gradient: Array, mu: Array) -> Array:
     """Return ∇̂_{a^(k)} = (I − 11ᵀ/T) ∇_{a^(k)} / μ_k in each column k.
 
-    Steps along it keep 1ᵀA = 1ᵀ.
+    Steps along this direction keep 1ᵀA = 1ᵀ.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def soft_threshold(a: Array, lam: float | Array) -> Array:
     a : (T, N) array
         The entries to move towards 0; any other shape is accepted too.
     lam : float or (N,) array
-        The distance λ, or one for each column.
+        The distance λ, or one distance for each column.
 
     Returns
     -------

@@ -1,15 +1,16 @@
-"""Whether a run has learned its task, in words: judged by held-out samples, or by the true P and Q.
+"""Verdicts on whether a run has learned its task, based on held-out samples or on the true P and Q.
 
-At (P, Q) the expected preconditioned gradients vanish, and elsewhere they show how far away (P, Q)
+At (P, Q), the expected preconditioned gradients vanish; elsewhere, they show how far away (P, Q)
 is: with S = ‖A‖_μ² and K_V = ‖V − μ1ᵀ‖_μ²
 
     E∇̂_V l = S(V − μ1ᵀ) − ⟨Q, A⟩_μ (P − μ1ᵀ)        E∇̂_A l = K_V(A − 11ᵀ/T) − K_VP(Q − 11ᵀ/T),
 
 so E∇̂_V l / S is V − P if A = Q, and A − E∇̂_A l / K_V is Q if V = P. The noise of two independent
 estimates g and g' of a gradient cancels on average in ⟨g, g'⟩_μ, which therefore measures squared
-distances well below the noise of either.
+distances well below the noise of either estimate.
 
-Besides its samples, the judge knows what Algorithm 1 knows: μ, K_P, and how many positions matter.
+Besides its samples, the judge knows what Algorithm 1 knows: μ, K_P, and the number of positions
+that matter.
 """
 
 from collections.abc import Mapping
@@ -43,11 +44,11 @@ class Distance(NamedTuple):
     error: float = 0.0
 
     def within(self, tolerance: float) -> bool:
-        """Whether the distance is at most the tolerance, with noise allowed for."""
+        """Return whether the distance is at most the tolerance, with an allowance for noise."""
         return self.value**2 + 2 * self.error <= tolerance**2
 
     def beyond(self, tolerance: float) -> bool:
-        """Whether the distance exceeds the tolerance by more than noise explains."""
+        """Return whether the distance exceeds the tolerance by more than noise explains."""
         return self.value**2 - 2 * self.error > tolerance**2
 
     def __str__(self) -> str:
@@ -109,12 +110,12 @@ def _fault(f: Findings, tolerance: float) -> str:
 
 
 def by_truth(last: Mapping[str, float], tolerance: float = TOLERANCE) -> str:
-    """Return the verdict by the true P and Q.
+    """Return the verdict that is based on the true P and Q.
 
     Parameters
     ----------
     last : dict of float
-        The last row of a history; that of a simulation has no normalised A.
+        The last row of a history. The history of a simulation has no normalised A.
     tolerance : float
         The largest distance that counts as learned.
 
@@ -175,7 +176,7 @@ class HeldOut:
         """Make a judge with batches so large that the standard errors of squared distances are an
         eighth of tolerance².
 
-        At the truth these errors are (N − 1)ρ/(‖Q‖_μ² B) for V and √N·Qρ/(K_P B) for the mass of A
+        At the truth, these errors are (N − 1)ρ/(‖Q‖_μ² B) for V and √N·Qρ/(K_P B) for the mass of A
         at the positions that are seen.
         """
         N = len(mu)

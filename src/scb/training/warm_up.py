@@ -1,4 +1,6 @@
-"""Compiling ahead: the least work that uses each family of kernels, which Numba then keeps."""
+"""Compilation ahead of time: the least work that uses each family of kernels, which Numba then
+keeps on disk.
+"""
 
 from scb.inputs import one_of
 from scb.kernels.compiler import functions_compiled
@@ -14,7 +16,7 @@ SECONDS = {"sampling": 0.6, "training": 25.0, "mixture": 3.6}
 
 
 def compile_kernels(family: str, N: int = 3) -> bool:
-    """Compile a family of kernels now, so that the first run does not have to.
+    """Compile a family of kernels now, so that the first run does not have to compile it.
 
     Parameters
     ----------

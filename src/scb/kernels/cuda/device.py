@@ -16,25 +16,25 @@ Launch = Callable[..., None]
 
 
 class Device(Protocol):
-    """Where a step runs: a module of arrays, memory that is free, and a compiler."""
+    """The device on which a step runs: a module of arrays, its free memory, and a compiler."""
 
     xp: Any
     processors: int
 
     def free_memory(self) -> int:
-        """Bytes that can still be taken."""
+        """Return the number of bytes that are still free."""
         ...
 
     def compile(self, macros: Mapping[str, str]) -> Launch:
-        """The kernels, compiled with these macros."""
+        """Return the kernels, compiled with these macros."""
         ...
 
     def record(self, launches: Callable[[], None]) -> Callable[[], None]:
-        """Something that does the same launches again, faster if possible."""
+        """Return an object that repeats the same launches, faster if possible."""
         ...
 
     def to_host(self, array: Any) -> Array:
-        """A copy of an array of the device in NumPy."""
+        """Return a copy of an array of the device in NumPy."""
         ...
 
 
@@ -66,12 +66,14 @@ class Gpu:
         ].decode()
 
     def free_memory(self) -> int:
-        """Bytes that can still be taken, those in CuPy's pool included."""
+        """Return the number of bytes that are still free, including those in CuPy's pool."""
         pool = self.xp.get_default_memory_pool()
         return int(self.xp.cuda.runtime.memGetInfo()[0]) + pool.free_bytes()
 
     def compile(self, macros: Mapping[str, str]) -> Launch:
-        """The kernels, compiled once for each task's size and kept on disk by CuPy."""
+        """Return the kernels, which are compiled once for each size of task and kept on disk by
+        CuPy.
+        """
         options = ("-std=c++17", *(f"-D{name}={value}" for name, value in macros.items()))
         module = _module(self.xp, self.xp.cuda.Device().id, options)
         kernels: dict[str, Any] = {}
@@ -88,7 +90,7 @@ class Gpu:
         return launch
 
     def record(self, launches: Callable[[], None]) -> Callable[[], None]:
-        """The launches as one CUDA graph, which takes a few microseconds to launch."""
+        """Return the launches as one CUDA graph, which takes a few microseconds to launch."""
         stream = self.xp.cuda.Stream(non_blocking=True)
         with stream:
             stream.begin_capture()
@@ -97,7 +99,7 @@ class Gpu:
         return graph.launch
 
     def to_host(self, array: Any) -> Array:
-        """A copy of an array of the device in NumPy."""
+        """Return a copy of an array of the device in NumPy."""
         return array.get()
 
 
@@ -110,7 +112,9 @@ def _module(xp: Any, device: int, options: tuple[str, ...]) -> Any:
 
 
 def plain(argument: Any) -> Any:
-    """An argument of a kernel: integers have 32 bits unless they are NumPy's, floats 64."""
+    """Return an argument for a kernel: integers have 32 bits unless they are NumPy's, and floats
+    have 64.
+    """
     if isinstance(argument, bool | int):
         return np.int32(argument)
     if isinstance(argument, float):

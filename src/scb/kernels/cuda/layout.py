@@ -1,4 +1,4 @@
-"""How a step is divided on a GPU, and the form in which its kernels take a distribution."""
+"""The division of a step on a GPU, and the form in which its kernels use a distribution."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -13,7 +13,9 @@ from scb.kernels.random import TokenSampler
 
 
 class Division(NamedTuple):
-    """How a step is divided, whatever the task. The last bits of results depend on it."""
+    """The division of a step, which is the same for all tasks. The last bits of results depend on
+    it.
+    """
 
     FEW: int = 4  # tokens up to which comparing with every threshold beats a look-up
     SOME: int = 50  # tokens up to which a thread has a histogram of its own
@@ -33,7 +35,7 @@ FIXED = Division()
 
 @dataclass(frozen=True)
 class Layout:
-    """Sizes of blocks for one task; results do not depend on them.
+    """The sizes of blocks for one task; results do not depend on these sizes.
 
     Attributes
     ----------
@@ -48,31 +50,33 @@ class Layout:
 
     @property
     def tile(self) -> int:
-        """Positions of one block of pass 2."""
+        """The number of positions of one block of pass 2."""
         return 16 * self.gradient_threads
 
     def stride(self, T: int) -> int:
-        """T, made a multiple of a tile: the length of a row in memory."""
+        """The length of a row in memory, which is T rounded up to a multiple of a tile."""
         return -(-T // self.tile) * self.tile
 
     def mass_samples(self, N: int) -> int:
-        """Samples of one block of pass 1."""
+        """The number of samples of one block of pass 1."""
         return self.mass_threads if N <= FIXED.SOME else self.mass_threads // 32
 
     def mass_shared(self, N: int, table: int) -> int:
-        """Bytes of shared memory of a block of pass 1, with a table of so many bytes."""
+        """Return the bytes of shared memory of a block of pass 1, with a table of this size."""
         tiles = 4 * 16 * self.mass_threads  # four batches of 16 bytes for each thread
         if N <= FIXED.FEW:
             return tiles
         return table + 4 * N * self.mass_samples(N) + (tiles if N <= FIXED.SOME else 0)
 
     def gradient_shared(self, N: int) -> int:
-        """Bytes of shared memory of a block of pass 2."""
+        """Return the bytes of shared memory of a block of pass 2."""
         return 4 * self.stage * N
 
 
 def layout(N: int, T: int) -> Layout:
-    """Sizes of blocks that suit N tokens and T positions; measured on one GPU, right on any."""
+    """Return sizes of blocks that suit N tokens and T positions; they were measured on one GPU and
+    are valid on any.
+    """
     mass_threads = 128 if FIXED.SOME / 2 < N <= FIXED.SOME else 256
     while N > FIXED.SOME and 4 * N * mass_threads // 32 > 96 * 1024:
         mass_threads //= 2
@@ -84,12 +88,14 @@ def layout(N: int, T: int) -> Layout:
 
 
 def batches(N: int, T: int) -> int:
-    """Batches of 16 positions of a sample: a multiple of 4; where a warp has a sample, of 32."""
+    """Return the number of batches of 16 positions of a sample: a multiple of 4, or of 32 where a
+    warp has a sample.
+    """
     return -(-T // 64) * 4 if N <= FIXED.SOME else -(-T // 512) * 32
 
 
 def token_bytes(N: int) -> int:
-    """The number of bytes of a token that is kept between the passes."""
+    """Return the number of bytes of a token that is kept between the passes."""
     return 1 if N <= 256 else 2
 
 
@@ -106,8 +112,8 @@ class DeviceSampler:
 
 
 def device_sampler(sampler: TokenSampler, largest_shift: int = 3) -> DeviceSampler:
-    """A distribution with the table of 16-bit entries that ``stream.cuh`` explains, with cells
-    of up to 2^``largest_shift`` numbers.
+    """Return a distribution with the table of 16-bit entries that ``stream.cuh`` explains, with
+    cells of up to 2^``largest_shift`` numbers.
     """
     whole = sampler.whole.astype(np.int64)
     if len(whole) + 1 > FIXED.MOST or not len(whole):
@@ -130,7 +136,7 @@ def device_sampler(sampler: TokenSampler, largest_shift: int = 3) -> DeviceSampl
 
 
 def macros(N: int, sampler: DeviceSampler, sizes: Layout) -> dict[str, str]:
-    """The macros that the kernels are compiled with."""
+    """Return the macros with which the kernels are compiled."""
     given = {
         **FIXED._asdict(),
         "TOKENS": N,
@@ -146,7 +152,7 @@ def macros(N: int, sampler: DeviceSampler, sizes: Layout) -> dict[str, str]:
 
 @cache
 def source(folder: Path = Path(__file__).parent) -> str:
-    """The kernels' source as one text, each file where it is first included."""
+    """Return the source of the kernels as one text, with each file where it is first included."""
     seen = set()
 
     def text(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Runs on a GPU: the task, V, A and the step sizes of each, and what is measured of A."""
+"""Runs on a GPU: the task, V, A and step sizes of each run, and the measurements of A."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -70,7 +70,7 @@ class DeviceRuns:
         self._places = xp.zeros(R, np.int32)
 
     def put(self, run: int, V: Array, A: Any) -> None:
-        """Take over V (N, N) and A (T, N), an array here or on the device."""
+        """Take over V (N, N) and A (T, N), which are arrays on the CPU or on the device."""
         xp = self._device.xp
         self.V[run] = xp.asarray(np.ascontiguousarray(V, np.float64))
         if not isinstance(A, np.ndarray):
@@ -82,11 +82,11 @@ class DeviceRuns:
             self.A[run, k, : self.T] = xp.asarray(column)
 
     def keep_above(self, thresholds: Sequence[float]) -> None:
-        """Set the value from which on ``moments`` keeps the entries of each run."""
+        """Set the value that entries of each run must reach to be kept by ``moments``."""
         self._thresholds[...] = self._device.xp.asarray(np.asarray(thresholds, np.float64))
 
     def set_rates(self, run: int, hyper: Hyperparameters, *, plain: bool) -> None:
-        """Set the step sizes and so on of a run; ``plain`` steps are vanilla ones."""
+        """Set the step sizes and other settings of a run; ``plain`` steps are vanilla steps."""
         xp = self._device.xp
         self._mu[run] = xp.asarray(hyper.mu)
         self._row[run] = xp.asarray(hyper.projector_row)
@@ -95,23 +95,23 @@ class DeviceRuns:
         self._rates[run] = xp.asarray(np.array([*rates, hyper.centred, plain], np.float64))
 
     def fetch(self, array: Any) -> Array:
-        """A copy of an array of the device in NumPy."""
+        """Return a copy of an array of the device in NumPy."""
         return self._device.to_host(array)
 
     def to_device(self, array: Any) -> Any:
-        """A contiguous array of NumPy or of the device on the device."""
+        """Return an array of NumPy or of the device as a contiguous array on the device."""
         return self._device.xp.ascontiguousarray(self._device.xp.asarray(array))
 
     def to_host(self, columns: Any) -> Array:
-        """A copy of an A (N, stride) of the device in NumPy, (T, N) and column-contiguous."""
+        """Return a column-contiguous copy (T, N) in NumPy of an A (N, stride) of the device."""
         return self.fetch(self._device.xp.ascontiguousarray(columns[:, : self.T])).T
 
     def values(self, runs: Sequence[int]) -> Array:
-        """A copy of V of these runs in NumPy, (R, N, N)."""
+        """Return a copy of V of these runs in NumPy, (R, N, N)."""
         return self.fetch(self._chosen(self.V, runs))
 
     def columns(self, runs: Sequence[int]) -> Any:
-        """A copy of A of these runs, (R, N, stride)."""
+        """Return a copy of A of these runs, (R, N, stride)."""
         return self._chosen(self.A, runs)
 
     def _chosen(self, array: Any, runs: Sequence[int]) -> Any:
@@ -127,8 +127,9 @@ class DeviceRuns:
             self._places[: len(runs)] = self._device.xp.asarray(np.asarray(runs, np.int32))
 
     def moments(self, runs: Sequence[int], columns: Any) -> tuple[Array, Array]:
-        """Of each of these runs, from its ``columns``: the sums of ``kernels.step.column_moments``,
-        (R, 4, N), and the entries at the positions of its support, (R, Q, N).
+        """Return, for each of these runs and its ``columns``, the sums of
+        ``kernels.step.column_moments``, (R, 4, N), and the entries at the positions of its support,
+        (R, Q, N).
         """
         self.choose(runs)
         found = self._device.xp.empty((len(columns), *self._sums_shape))
@@ -147,8 +148,8 @@ class DeviceRuns:
         )  # fmt: skip
 
     def mass_standing_out(self, columns: Any, quantile: float, tiny: float) -> Array:
-        """The mass of each column that stands out from its noise by so many standard deviations,
-        (R, N).
+        """Return the mass of each column that stands out from its noise by this many standard
+        deviations, (R, N).
         """
         R, N = columns.shape[:2]
         mass = self._device.xp.empty((R, N))

@@ -19,7 +19,7 @@ _SMALL = 1 << 28
 
 
 class Active(NamedTuple):
-    """The positions at which A is not 0, for steps that leave it as it is."""
+    """The positions at which A is not 0, for steps that leave A unchanged."""
 
     runs: tuple[int, ...]
     starts: Any  # (R·N + 1,), where the positions of each column begin
@@ -29,9 +29,9 @@ class Active(NamedTuple):
 class DeviceSteps(DeviceRuns):
     """(V, A) of runs on a device, and steps that several of them take together.
 
-    Twin: ``kernels.step.fused``, which draws the same samples. Here every column of A takes every
-    step at once, since a pass over A costs nothing beside the drawing. What a run gets does not
-    depend on the runs beside it.
+    Twin: ``kernels.step.fused``, which draws the same samples. Here, every column of A takes every
+    step at once, since a pass over A costs little compared with the drawing. The result of a run
+    does not depend on the other runs.
     """
 
     def __init__(
@@ -64,13 +64,13 @@ class DeviceSteps(DeviceRuns):
         frozen: bool = False,
         looks: range = range(0),
     ) -> tuple[NDArray[np.int64], Array, tuple[Array, Array, Array]]:
-        """Take steps of these runs with the keys (steps, R); ``frozen`` ones leave A as it is. The
-        step sizes are those of ``set_rates``.
+        """Take steps of these runs with the keys (steps, R); ``frozen`` steps leave A unchanged.
+        The step sizes are those of ``set_rates``.
 
         Returns the number of steps that each run has done, which is smaller than the number of keys
         if V or A reaches the limit (the values are then beyond it), the mean loss of each step,
-        (steps, R), and what was seen after as many steps as ``looks`` says: V (E, R, N, N), and the
-        sums of ``moments``.
+        (steps, R), and what was seen after the numbers of steps in ``looks``: V (E, R, N, N), and
+        the sums of ``moments``.
         """
         steps, R = keys.shape
         active = self._active_positions(runs) if frozen else None
@@ -105,8 +105,8 @@ class DeviceSteps(DeviceRuns):
         return done, numbers[R:].reshape(steps, R), (V, seen[:, :, :4], seen[:, :, 4:])
 
     def differentiate(self, runs: Sequence[int], keys: NDArray[np.uint64], B: int) -> Workspace:
-        """Summed gradients of a mini-batch of each run at its (V, A), with keys (R,): ``gV``, ``g``
-        and the ``losses`` of all samples.
+        """Return the summed gradients of a mini-batch of each run at its (V, A), with keys (R,):
+        ``gV``, ``g`` and the ``losses`` of all samples.
         """
         self._begin(runs, keys[None])
         work = self._work(len(runs), B, all_tokens=True)

@@ -12,8 +12,8 @@ from scb.kernels.cuda.layout import FIXED
 
 @dataclass(frozen=True)
 class Workspace:
-    """Memory for one group of a mini-batch and for what is summed over its groups, of each of R
-    runs that step together.
+    """Memory for one group of a mini-batch and for the sums over its groups, for each of R runs
+    that take steps together.
     """
 
     runs: int  # R
@@ -53,10 +53,11 @@ def new_workspace(
     memory: int | None,
     runs: int = 1,
 ) -> Workspace:
-    """Memory for a batch of each of ``runs`` runs, which is divided into groups if it does not fit.
+    """Allocate memory for a batch of each of ``runs`` runs, which is divided into groups if
+    necessary.
 
     ``row`` is the number of bytes of a sample's tokens, and ``memory`` the number of bytes that may
-    be used, by default most of those that are free.
+    be used, by default most of the free bytes.
     """
     group = _group_size(device, N, stride, row, batch_size, memory, runs)
     size = min(group, batch_size)

@@ -1,5 +1,5 @@
-"""A mini-batch: what is random in it, how its work is divided, and how its samples are drawn and
-differentiated.
+"""A mini-batch: its random parts, the division of its work, and the drawing and differentiation of
+its samples.
 """
 
 from typing import NamedTuple
@@ -27,8 +27,8 @@ LANES = 8
 
 
 class LabelSampler(NamedTuple):
-    """What decides the last token k ~ μ, the source ~ q^(k) and the label ~ P[:, source], each by
-    one uniform; a source is a head and a position.
+    """The distributions of the last token k ~ μ, the source ~ q^(k) and the label ~ P[:, source],
+    each of which needs one uniform number; a source is a head and a position.
     """
 
     mu: np.ndarray  # (N,), cumulative
@@ -43,15 +43,30 @@ class LabelSampler(NamedTuple):
 
 
 class TaskSampler(NamedTuple):
-    """A task, ready for drawing."""
+    """A task in the form from which the kernels draw.
+
+    Attributes
+    ----------
+    tokens : TokenSampler
+        The distribution of the tokens.
+    labels : LabelSampler
+        The distributions of last tokens, sources and labels.
+
+    Examples
+    --------
+    >>> import scb
+    >>> from scb.training.sources.sampled import Fresh
+    >>> Fresh(scb.Task.random(N=3, T=100, sparsity=2, seed=0)).sampler.labels.positions.shape
+    (2, 3)
+    """
 
     tokens: TokenSampler
     labels: LabelSampler
 
 
 class MiniBatch(NamedTuple):
-    """All that is random in a mini-batch except its tokens, and its division: where shares, tiles
-    and segments begin, and the end.
+    """Everything that is random in a mini-batch except its tokens, and its division: where shares,
+    tiles and segments begin and end.
 
     ``kernels.step`` has a drawing. A tile holds whole segments, or a piece of a segment longer than
     ``TILE``.
@@ -70,7 +85,7 @@ class MiniBatch(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """Memory for the samples of one tile, which a share uses again for each of its tiles."""
+    """Memory for the samples of one tile, which a share reuses for each of its tiles."""
 
     tokens: np.ndarray  # (TILE, T)
     labels: np.ndarray  # (TILE,)
@@ -85,16 +100,16 @@ class Tile(NamedTuple):
 
 @compiled
 def share_count(batch_size, T):
-    """Into how many shares a mini-batch is divided; more would serve more threads, but each has a
-    gradient in V of its own.
+    """Return the number of shares of a mini-batch; more shares would serve more threads, but each
+    share has its own gradient in V.
     """
     return min(max(batch_size * T >> 18, 2), MOST_SHARES)
 
 
 @compiled
 def draw_mini_batch(key, mu, batch_size, T, in_place):
-    """Everything random about a mini-batch except its tokens, from the stream ``key``. Twin:
-    ``draw_mini_batch``.
+    """Draw everything that is random in a mini-batch except its tokens, from the stream ``key``.
+    Twin: ``draw_mini_batch``.
 
     ``mu`` is cumulative. ``in_place`` says whether segments may do without an accumulator.
     """
@@ -164,7 +179,8 @@ def draw_samples(begin, end, batch, sampler, raw, offset, tile, first):
     """Draw the samples begin … end − 1, which share their last token k: their tokens, the mass Xa
     that column a = raw + offset puts on each token, and their labels, into the tile from ``first``.
 
-    With several heads a column has T entries for each, and so has a mass N.
+    With several heads, a column has T entries for each head, and a mass has N entries for each
+    head.
     """
     N = raw.shape[1]
     T = tile.tokens.shape[1]

@@ -1,4 +1,4 @@
-"""Steps on V alone, where A is frozen: only the tokens that matter are drawn."""
+"""Steps on V alone, for which A is frozen and only the tokens that matter are drawn."""
 
 from typing import NamedTuple
 
@@ -14,9 +14,10 @@ class Frozen(NamedTuple):
     else.
 
     Steps on V alone only draw tokens that matter, so they do not depend on T. Tokens at active
-    positions are drawn one by one. Of the others only the numbers of each token are needed, which
-    are multinomial; and if the source of the label is one of them, that token is drawn by itself
-    and the numbers of the rest. The distribution of (Xa, label) is exactly that of whole contexts.
+    positions are drawn one by one. At the other positions, only the number of occurrences of each
+    token is needed, and these numbers are multinomial. If the source of the label is one of these
+    positions, its token is drawn separately, followed by the numbers for the rest. The distribution
+    of (Xa, label) is exactly that of whole contexts.
     """
 
     # (N,), active positions of each column
@@ -29,7 +30,7 @@ class Frozen(NamedTuple):
 
 
 class FrozenDraws(NamedTuple):
-    """What is random in the B samples of a step; the u are uniforms."""
+    """The random parts of the B samples of a step; the fields u are uniform numbers."""
 
     lasts: np.ndarray  # (B,), last tokens
     u_source: np.ndarray  # (B,)
@@ -42,8 +43,8 @@ class FrozenDraws(NamedTuple):
 
 @compiled
 def frozen_gradient(draws, sampler, frozen, V):
-    """Summed loss of a mini-batch with a ``LabelSampler``, its summed gradient in V, and each mass
-    Xa (B, N). Twin: ``frozen_mass``.
+    """Return the summed loss of a mini-batch with a ``LabelSampler``, its summed gradient in V, and
+    each mass Xa (B, N). Twin: ``frozen_mass``.
     """
     B, N = draws.rest.shape
     tokens = np.empty(draws.u_tokens.shape[1], np.int64)

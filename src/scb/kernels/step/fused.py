@@ -1,9 +1,10 @@
 """Whole steps of the paper's update, fused with the drawing of their mini-batches; and the gradient
 of one mini-batch.
 
-All is one kernel, ``take_steps``, which Python calls on one or more threads (``kernels.threads``).
-A step is a turn: the caller prepares it, whoever is free draws and differentiates the shares of its
-mini-batch, and the caller adds up and updates. Results do not depend on who took which share.
+There is one kernel, ``take_steps``, which Python calls on one or more threads
+(``kernels.threads``). A step is a turn: the caller prepares it, any free thread draws and
+differentiates shares of its mini-batch, and the caller adds up and updates. Results do not depend
+on which thread took which share.
 """
 
 import numpy as np
@@ -154,7 +155,7 @@ def _conclude(step, shares, update, batch, hyper, V, columns, memory):
 
 @compiled
 def take_steps(me, team, update, keys, sampler, hyper, V, columns, memory):
-    """One thread's part of one step for each of ``keys``, on V and the columns of A in place.
+    """Do one thread's part of one step for each of ``keys``, on V and the columns of A in place.
 
     λ uses the K_V of the V before each step. Returns the number of steps done, which is smaller
     than the number of keys if V or A reaches the limit. Without ``update`` there is one key, and
@@ -224,7 +225,7 @@ def _threads(batch_size: int, T: int) -> int:
 
 
 def step_memory(sampler: TaskSampler, batch_size: int, T: int, heads: int = 1) -> Memory:
-    """Memory for the steps of a task with a batch size, for one caller at a time."""
+    """Allocate memory for the steps of a task with a batch size, for one caller at a time."""
     N = len(sampler.labels.mu)
     # Segments that have an accumulator are longer than a tile, or lie on either side of a border
     # between shares.
@@ -241,10 +242,10 @@ def fused_steps(
     memory: Memory | None = None,
 ) -> tuple[int, float]:
     """Take one step for each of ``keys`` on V (N, H·N) and A (H·T, N), in place, with the
-    ``step_memory`` of an earlier call if it is given: fresh memory takes time.
+    ``step_memory`` of an earlier call if it is given, because allocating memory takes time.
 
     Returns the number of steps done, which is smaller than the number of keys if V or A reaches the
-    limit, and the mean loss of the last one.
+    limit, and the mean loss of the last step.
     """
     if keys.size == 0:
         return 0, np.nan
@@ -266,8 +267,8 @@ def mini_batch_gradient(
     offset: Array,
     gA: Array,
 ) -> tuple[float, Array]:
-    """Summed loss and gradient in V (N, H·N) of a mini-batch drawn from the stream ``key``, at V
-    and A = raw + offset.
+    """Return the summed loss and gradient in V (N, H·N) of a mini-batch drawn from the stream
+    ``key``, at V and A = raw + offset.
 
     The summed gradient in A is added to gA (H·T, N), of which only the columns of last tokens are
     touched. The result does not depend on the number of threads. Twin: ``mini_batch_gradient``.

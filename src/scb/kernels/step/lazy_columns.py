@@ -1,9 +1,9 @@
-"""The columns of A: their sums and moments, and proximal steps of those that a mini-batch does not
-touch.
+"""The columns of A: their sums and moments, and the proximal steps of columns that a mini-batch
+does not touch.
 
 A step shrinks and projects every column of A, even those without a sample in its mini-batch. For
-these the step is deferred until the column is touched or read. Then all skipped steps are applied
-together, without a pass over T for each.
+such a column, the step is deferred until the column is touched or read. Then all skipped steps are
+applied together, without a pass over T for each.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ SURVIVORS = 256
 
 
 class Columns(NamedTuple):
-    """The columns of A, each as it is after the steps that it has been through; column k is raw[:,
+    """The columns of A, each in its state after the steps applied to it so far; column k is raw[:,
     k] + offset[k].
     """
 
@@ -36,7 +36,7 @@ class Columns(NamedTuple):
 
 
 def new_columns(raw, offset, steps, lam_factor):
-    """Columns that have been through no step, for at most ``steps`` of them."""
+    """Return columns to which no step has been applied, with room for at most ``steps`` steps."""
     N = raw.shape[1]
     survivors = np.empty((N, SURVIVORS), np.int64)
     done = np.zeros(N, np.int64)
@@ -47,9 +47,7 @@ def new_columns(raw, offset, steps, lam_factor):
 
 @compiled(inline=True)
 def apply_deferred_prox(k, step, columns):
-    """Apply the proximal steps that column k has skipped since ``done[k]``, so that it stands
-    before ``step``.
-    """
+    """Apply the proximal steps that column k has skipped since ``done[k]`` and before ``step``."""
     if columns.done[k] < step and _largest(columns.lams[:step]) > 0:
         lams = np.empty(step - columns.done[k])
         for i in range(lams.size):
@@ -80,8 +78,8 @@ def prox_steps(raw, offset, lams):
     + offset, into raw.
 
     Since 1ᵀx = 1, |c| ≤ λ, so one step moves an entry towards 0 by at most 2λ. Entries beyond 2Σλ
-    therefore keep their sign and move together. Those within the first λ become equal at once. Only
-    those between are followed one by one. Twin: ``prox_steps``.
+    therefore keep their sign and move together. Entries within the first λ become equal at once.
+    Only the entries in between are followed one by one. Twin: ``prox_steps``.
     """
     T = raw.size
     first = lams[0]
@@ -180,7 +178,7 @@ def _rewrite(raw, offset, first, common, move_up, move_down):
 
 @compiled(reorder=True)
 def column_sum(a):
-    """Σ_t a_t."""
+    """Return Σ_t a_t."""
     s = 0.0
     for t in range(a.size):
         s += a[t]
@@ -213,8 +211,8 @@ def _beyond(a, centre, threshold):
 
 @compiled
 def mass_beyond(A, centre, threshold):
-    """(N,): of each column, Σ(a − c) over the entries with |a − c| above its threshold, c being its
-    ``centre``. Twin: ``mass_beyond``.
+    """Return, for each column, Σ(a − c) over the entries with |a − c| above its threshold, where c
+    is its ``centre``, (N,). Twin: ``mass_beyond``.
     """
     mass = np.empty(A.shape[1])
     for k in range(mass.size):
@@ -224,8 +222,8 @@ def mass_beyond(A, centre, threshold):
 
 @compiled
 def column_moments(A, threshold):
-    """(4, N): for b = a − 1/T, Σb and Σb²; and over the entries that reach ``threshold``, Σa and
-    Σa². Twin: ``column_moments``.
+    """Return Σb and Σb² for b = a − 1/T, and Σa and Σa² over the entries that reach ``threshold``,
+    (4, N). Twin: ``column_moments``.
     """
     T, N = A.shape
     moments = np.empty((4, N))

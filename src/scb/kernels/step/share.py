@@ -16,7 +16,7 @@ from scb.kernels.threads import MOST_SHARES
 
 
 class Hyperparameters(NamedTuple):
-    """Those of a stage. λ of column k is (lam + per_spread·√K_V)·per_column[k]."""
+    """The hyperparameters of a stage; λ of column k is (lam + per_spread·√K_V)·per_column[k]."""
 
     batch_size: int
     eta_V: float
@@ -34,11 +34,11 @@ class Hyperparameters(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What the shares of a step write to: each to its own place, which the first axis numbers,
-    except in the last two.
+    """The memory that the shares of a step write to; each share has its own place, which the first
+    axis numbers, except in the last two arrays.
 
-    The place of share i is 2i. Were places next to each other, the end of one and the beginning of
-    the next would lie in one line of the cache, for which two threads would have to wait in turn.
+    The place of share i is 2i. If places were adjacent, the end of one and the beginning of the
+    next would be in the same cache line, for which two threads would have to wait in turn.
     """
 
     tokens: NDArray[Any]  # (S, TILE, T)
@@ -64,7 +64,9 @@ class Memory(NamedTuple):
 
 
 def new_memory(T: int, N: int, heads: int, dtype: Any, accumulators: int) -> Memory:
-    """Memory for steps on columns of T positions for each head, with tokens of a type."""
+    """Allocate memory for steps on columns of T positions for each head, with tokens of a given
+    type.
+    """
     S = 2 * MOST_SHARES
     words = np.empty((S, CHUNK // 4), np.uint64)
     eights = np.empty((S, CHUNK // 8), np.uint64)
@@ -95,7 +97,7 @@ def _clear(values):
 
 @compiled(reorder=True)
 def descend(raw, shift, g, coefficient, lam):
-    """raw ← soft(raw + shift − coefficient·g, λ); its sum and sum of squares."""
+    """Set raw ← soft(raw + shift − coefficient·g, λ), and return its sum and its sum of squares."""
     s = square = 0.0
     for t in range(raw.size):
         x = raw[t] + shift - coefficient * g[t]

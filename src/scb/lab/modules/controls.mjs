@@ -119,7 +119,7 @@ function runTabs({ state }, { change, view }, editable) {
       next.view = next.runs.length - 1;
     });
   const remove = () => change((next) => next.runs.splice(next.view, 1));
-  const title = "a copy of this run, to be changed";
+  const title = "Add a copy of this run, which you can then change";
   const buttons = [
     element("button", { id: "add-run", disabled: state.runs.length >= MOST_RUNS, title, onclick: add }, "+ compare"),
     element("button", { id: "remove-run", disabled: state.runs.length < 2, onclick: remove }, "remove"),
@@ -143,7 +143,7 @@ function transferFields(state, transfer) {
     onclick: transfer,
     "data-help": "transfer",
   };
-  return group("Transfer", row(element("button", attributes, "Keep V, draw a new Q and go on")));
+  return group("Transfer", row(element("button", attributes, "Keep V, draw a new Q and continue")));
 }
 
 function dataFields(page, { use, drop, kalevala }, open) {
@@ -163,7 +163,7 @@ function dataFields(page, { use, drop, kalevala }, open) {
   const train = element(
     "button",
     { id: "own-train", class: "primary", onclick: () => use(text.value || (page.state.data?.text ?? ""), unit.value) },
-    "Train on it",
+    "Train on this text",
   );
   const back = element("button", { id: "own-drop", onclick: drop }, "Back to tasks");
   const example = element("button", { id: "own-kalevala", onclick: kalevala }, "The Kalevala");
@@ -180,7 +180,7 @@ function dataFields(page, { use, drop, kalevala }, open) {
     const long = data?.text.length > LONG;
     if (data && document.activeElement !== text) text.value = long ? "" : data.text;
     const loaded = long ? `A text of ${data.text.length.toLocaleString("en")} characters is loaded. To replace it, paste` : "Paste";
-    text.placeholder = `${loaded} a text, or a column with one symbol per line; or drop a file here.`;
+    text.placeholder = `${loaded} a text or a column with one symbol per line, or drop a file here.`;
     if (data && document.activeElement !== unit) unit.value = data.unit;
     back.disabled = !data;
   };

@@ -14,7 +14,7 @@ export function guessUnit(text) {
 /** Why a text is too short to learn from; null if it is not. */
 export function tooShort(length) {
   const count = `the text has ${length} symbol${length === 1 ? "" : "s"}`;
-  return length < LEAST ? `${count}, and at least ${LEAST} are needed: with fewer, every lag seems to matter by chance` : null;
+  return length < LEAST ? `${count}, but at least ${LEAST} are needed: with fewer symbols, every lag seems to matter by chance` : null;
 }
 
 /**
@@ -27,7 +27,7 @@ export function encode(text, unit) {
   const counts = new Map();
   for (const symbol of symbols) counts.set(symbol, (counts.get(symbol) ?? 0) + 1);
   const byCount = [...counts.keys()].sort((x, y) => counts.get(y) - counts.get(x) || (x < y ? -1 : 1));
-  if (byCount.length < 2) throw new Error(`the text has one symbol only, "${byCount[0]}": there must be at least 2`);
+  if (byCount.length < 2) throw new Error(`the text has one symbol only, "${byCount[0]}", but at least 2 distinct symbols are needed`);
   const common = byCount.filter((symbol, i) => i === 0 || counts.get(symbol) >= LEAST_SHARE * symbols.length);
   const kept = byCount.length > MOST_SYMBOLS ? common.slice(0, MOST_SYMBOLS - 1) : common;
   kept.sort();

@@ -97,7 +97,7 @@ function script(state, run) {
   lines.push(...trainLines(run, run.seed, state.every));
   let phase = 0;
   for (const { kind, step, seed } of state.events) {
-    if (kind === "flip") lines.push(`# At step ${step} the lab switched to the mirror image, (2μ1ᵀ − V, 2·11ᵀ/T − A).`);
+    if (kind === "flip") lines.push(`# At step ${step}, the lab switched to the mirror image, (2μ1ᵀ − V, 2·11ᵀ/T − A).`);
     else {
       phase += 1;
       const projector = run.projector === "auto" ? "" : `, projector="${run.projector}"`;
@@ -120,11 +120,11 @@ function trainLines(run, seed, every) {
 function pythonForData(state) {
   const file = state.data.unit === "lines" ? "column.csv" : "text.txt";
   const unit = state.data.unit === "words" ? " --by word" : "";
-  const words = "# The same question put to the library's estimator, which is made for dependent sequences:";
+  const words = "# This command puts the same question to the library's estimator, which is made for dependent sequences:";
   return `${words}\nscb fit ${file}${unit} --max-lag ${state.task.T + 1} --transition shared`;
 }
 
 function pythonForHeads({ N, T, sparsity, seed, heads }) {
-  const words = "# The same task. The recipe in Python rotates the heads, whereas the lab lets ℓ1 turn them.";
+  const words = "# This is the same task. The recipe in Python rotates the heads, whereas in the lab the ℓ1 step turns them.";
   return `${words}\nimport scb\n\ntask = scb.Task.random(${N}, ${T}, ${sparsity}, seed=${seed}, heads=${heads})\nrun = scb.train(task, scb.recipes.tuned(task), seed=0)`;
 }

@@ -57,7 +57,7 @@ export const heads = {
       entry < 0
         ? "should be ignored"
         : `belongs to pattern ${task.truth.owners[entry]}, with true weight ${short(task.truth.weights[entry])}`;
-    return `After token ${k}, head ${h} gives position ${t} the weight ${weight}. It ${truth}.`;
+    return `After token ${k}, head ${h} gives position ${t} the weight ${weight}. This position ${truth}.`;
   },
   stops(canvas, { task }) {
     const across = (box, t) => box.left + ((t + 0.5) / task.T) * (box.right - box.left);
@@ -135,7 +135,7 @@ export const singular = {
       history.step.findLastIndex((s) => s <= step),
     );
     const [first, second] = view.task.singular.map(short);
-    return `At step ${history.step[row]}: σ₁ = ${short(history.sigma_1[row])} of ${first}, σ₂ = ${short(history.sigma_2[row])} of ${second}; the less clear head has an overlap of ${short(history.overlap[row])} with a true one.`;
+    return `At step ${history.step[row]}: σ₁ = ${short(history.sigma_1[row])} of ${first}, σ₂ = ${short(history.sigma_2[row])} of ${second}; the less clear head has an overlap of ${short(history.overlap[row])} with a true head.`;
   },
   stops(canvas, view) {
     const box = boxOf(canvas);

@@ -40,10 +40,10 @@ function tokensOf({ text, unit }) {
 }
 
 const HINT =
-  "Each symbol is tinted by the lag that contributes most to its prediction; the stronger the tint, the larger the share. Point at a symbol to read its numbers, or go through the text with the arrow keys.";
+  "Each symbol is tinted by the lag that contributes most to its prediction: the stronger the tint, the larger the share of that lag. To read the numbers of a symbol, point at it or move through the text with the arrow keys.";
 
 function build(root) {
-  const text = element("p", { id: "reasons", tabindex: "0", role: "group", "aria-label": "The text, and what explains each symbol" });
+  const text = element("p", { id: "reasons", tabindex: "0", role: "group", "aria-label": "The text and what explains each symbol" });
   text.addEventListener("keydown", (event) => {
     const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     const symbols = text.querySelectorAll("span");

@@ -145,7 +145,7 @@ const incoming = {
       tell(page.state, goTo);
       restart();
     }
-    notice(`${message.message}.${empty ? " The usual task is shown instead." : ""}`);
+    notice(`${message.message}.${empty ? " The default task is shown instead." : ""}`);
   },
 };
 
@@ -214,7 +214,7 @@ const keep = {
       await navigator.clipboard.writeText(location.href);
       $("link").textContent = "Copied";
     } catch {
-      $("link").textContent = "It is in the address bar";
+      $("link").textContent = "The link is in the address bar";
     }
     setTimeout(() => ($("link").textContent = "Copy link"), 2000);
   },

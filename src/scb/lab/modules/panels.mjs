@@ -78,7 +78,7 @@ export const attention = {
       const mine = nearestTrue(task, k, where, (8 / (box.right - box.left)) * task.T);
       if (mine !== null) {
         const { positions, weights } = task.truth;
-        return `Position ${positions[mine]} is one that token ${k} attends to: true weight q = ${short(weights[mine])}, learned a = ${short(found.onTruth[mine])}.`;
+        return `Position ${positions[mine]}, which token ${k} attends to, has the true weight q = ${short(weights[mine])} and the learned weight a = ${short(found.onTruth[mine])}.`;
       }
     }
     const bin = Math.min(Math.max(Math.floor((where / task.T) * found.bins), 0), found.bins - 1);
@@ -88,8 +88,8 @@ export const attention = {
     if (task.names) {
       return `After “${symbol(task, k)}”, the symbol at lag ${task.T + 1 - from} has attention ${short(found.high[cell])}. Lag 1 is the current symbol.`;
     }
-    if (to - from === 1) return `Position ${from}, which token ${k} should ignore: attention ${short(found.high[cell])}.`;
-    return `Positions ${from} to ${to - 1}, which token ${k} should ignore: attention from ${short(found.low[cell])} to ${short(found.high[cell])}.`;
+    if (to - from === 1) return `Position ${from}, which token ${k} should ignore, has attention ${short(found.high[cell])}.`;
+    return `Positions ${from} to ${to - 1}, which token ${k} should ignore, have attention from ${short(found.low[cell])} to ${short(found.high[cell])}.`;
   },
 };
 
@@ -237,8 +237,8 @@ export const matrices = {
       const at = n * task.N + m;
       const name = i === 0 ? "V" : "P";
       const value = i === 0 ? shownRun(view).V[at] : task.truth.P[at];
-      const truth = task.truth && i === 0 ? `; the truth is ${short(task.truth.P[at])}` : "";
-      return `${name}[${symbol(task, n)}, ${symbol(task, m)}] = ${short(value)}: how likely ${symbol(task, n)} follows when the attended token is ${symbol(task, m)}${truth}.`;
+      const truth = task.truth && i === 0 ? `; the true value is ${short(task.truth.P[at])}` : "";
+      return `${name}[${symbol(task, n)}, ${symbol(task, m)}] = ${short(value)} says how likely ${symbol(task, n)} is to follow when the attended token is ${symbol(task, m)}${truth}.`;
     }
     return null;
   },

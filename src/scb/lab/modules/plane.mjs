@@ -59,7 +59,7 @@ export const plane = {
     if (x < box.left || x > box.right || y < box.top || y > box.bottom) return null;
     const run = view.runs[view.state.view];
     const here = `α_V = ${short(latest(run, "alpha_V"))}, α_A = ${short(latest(run, "alpha_A"))}`;
-    return `The run is at ${here}. Arrows: where the population process would go from there. (1, 1) is the truth, (−1, −1) its mirror image.`;
+    return `The run is at ${here}. The arrows show where the population process would go from each point. The truth is at (1, 1), and its mirror image is at (−1, −1).`;
   },
 };
 

@@ -35,13 +35,13 @@ export function sentences(sample, seen, truth, { N, T, sparsity }) {
   const found = context[position];
   const odds = Array.from({ length: N }, (_, n) => truth.P[n * N + found]);
   return [
-    `Here are ${T} random tokens, at positions 0 to ${T - 1}, followed by one last token, ${last}. What comes next?`,
-    `The task. The last token says where to look: after ${last}, that is ${choices}. This time it was position ${position}.`,
-    `Position ${position} holds token ${found}, which sets the odds of the next token, column ${found} of P: ${list(odds)}. The next token came out as ${label}.`,
-    `The model knows none of this. It gives every position a weight, column ${last} of A (bars). Rings mark the true weights.`,
-    `It adds up the weights of equal tokens: ${list(seen.mass)}.`,
-    `V turns these into a prediction: ${list(seen.prediction)}.`,
-    `The next token was ${label}, so the loss, half the squared error, is ${rounded(seen.loss)}. The sample pushes each weight up or down (arrows): up where more weight on the token there would have lowered the loss. One sample says little, but thousands add up, and that is training.`,
+    `Here are ${T} random tokens, at positions 0 to ${T - 1}, followed by one last token, ${last}. Which token comes next?`,
+    `In the task, the last token says where to look: token ${last} looks at ${choices}. This time the choice fell on position ${position}.`,
+    `Position ${position} holds token ${found}, so the odds of the next token are column ${found} of P: ${list(odds)}. The next token came out as ${label}.`,
+    `The model knows neither the positions nor P. Column ${last} of A gives every position a weight (bars). Rings mark the true weights.`,
+    `The model adds up the weights of equal tokens: ${list(seen.mass)}.`,
+    `V turns these sums into a prediction: ${list(seen.prediction)}.`,
+    `The next token was ${label}, so the loss, half the squared error, is ${rounded(seen.loss)}. The sample pushes each weight up or down (arrows): a weight is pushed up where more weight would have lowered the loss. One sample says little, but training adds up thousands of samples.`,
   ];
 }
 

@@ -111,7 +111,7 @@ export function givenSource(batch, N, T) {
 /** Windows of one sequence: T tokens are the context, the next is the last token, the one after it the label. */
 export function windowSource(tokens, N, T, seed) {
   const windows = tokens.length - T - 1;
-  if (windows < 1) throw new Error(`the sequence has ${tokens.length} symbols: it must have at least T + 2 = ${T + 2}`);
+  if (windows < 1) throw new Error(`the sequence has ${tokens.length} symbols, but at least T + 2 = ${T + 2} are needed`);
   let words = new Uint32Array(0);
   let starts = new Int32Array(0);
   return {

@@ -131,7 +131,7 @@ export function parseState(hash) {
   let unit = "characters";
   const put = (target, name, fields, text) => {
     const read = fields[name];
-    if (!read) return problems.push(`${name} means nothing`);
+    if (!read) return problems.push(`${name} is not a known name`);
     try {
       target[name] = read(text);
     } catch (error) {
@@ -145,7 +145,7 @@ export function parseState(hash) {
     try {
       text = decodeURIComponent(text);
     } catch {
-      problems.push(`${name}: broken escape`);
+      problems.push(`${name} has a broken escape sequence`);
       continue;
     }
     if (name.startsWith("task.")) put(state.task, name.slice(5), TASK_FIELDS, text);
@@ -178,7 +178,7 @@ function readRun(text, put) {
 function readEvent(text, events, problems) {
   const match = /^(\d+):(flip|turn|transfer):(\d+)$/.exec(text);
   if (!match) {
-    problems.push(`event ${text} means nothing`);
+    problems.push(`event ${text} is not a known event`);
     return;
   }
   const step = Number(match[1]);

@@ -47,7 +47,7 @@ export function announce({ state, runs }, flip) {
   const run = runs[state.view];
   if (!run) return;
   if (run.diverged) {
-    notice(`The run diverged at step ${run.diverged}: it needs smaller step sizes or larger batches.`);
+    notice(`The run diverged at step ${run.diverged} and needs smaller step sizes or larger batches.`);
     return;
   }
   const mirrored = latest(run, "alpha_V") < -0.04 && latest(run, "alpha_A") < -0.04;
@@ -55,7 +55,7 @@ export function announce({ state, runs }, flip) {
   if (mirrored && !said) {
     const button = element("button", { id: "flip", onclick: flip }, "Flip it");
     notice(
-      "This is the mirror image: α_V and α_A are both negative. It computes almost the same function; noise chose it.",
+      "This is the mirror image: α_V and α_A are both negative. The mirror image computes almost the same function as the truth, and noise chose between them.",
       button,
     );
   }

@@ -171,16 +171,16 @@ export function drawPanels(page) {
     const node = nodeOf(spec);
     spec.panel.draw(node, view);
     if (!spec.dom)
-      node.setAttribute("aria-label", `${titleOf(spec, page.task)}. ${summary(spec.id, run)} Arrow keys read out values.`);
+      node.setAttribute("aria-label", `${titleOf(spec, page.task)}. ${summary(spec.id, run)} The arrow keys read out values.`);
   }
 }
 
 function summary(id, run) {
   const value = latest(run, id);
-  if (Number.isFinite(value)) return `Now ${short(value)} at step ${run.step}.`;
+  if (Number.isFinite(value)) return `The value is ${short(value)} at step ${run.step}.`;
   if (run.history.sigma_1?.length && Number.isFinite(latest(run, "sigma_1")))
-    return `σ₁ ${short(latest(run, "sigma_1"))}, σ₂ ${short(latest(run, "sigma_2"))} at step ${run.step}.`;
-  return `α_V ${short(latest(run, "alpha_V"))}, α_A ${short(latest(run, "alpha_A"))} at step ${run.step}.`;
+    return `σ₁ = ${short(latest(run, "sigma_1"))} and σ₂ = ${short(latest(run, "sigma_2"))} at step ${run.step}.`;
+  return `α_V = ${short(latest(run, "alpha_V"))} and α_A = ${short(latest(run, "alpha_A"))} at step ${run.step}.`;
 }
 
 /** Where the run in view stands, in one line. */
@@ -202,7 +202,7 @@ export function statusLine(page) {
 
 /** How a run has ended, in a sentence. */
 export function outcome(run, task) {
-  if (run.diverged) return `it diverged at step ${run.diverged}.`;
+  if (run.diverged) return `the run diverged at step ${run.diverged}.`;
   const why = run.settled ? "nothing changes any more" : "all stages are done";
   if (!task.truth) return `${why}.`;
   if (task.heads > 1)

@@ -1,1 +1,1 @@
-"""Claims of the paper as checks: pure functions from tables to what was measured and a verdict."""
+"""Claims of the paper as checks: pure functions from tables to measured numbers and a verdict."""

@@ -1,4 +1,4 @@
-"""Claims about the dynamics of softmax attention beside those of the linear model."""
+"""Claims about the dynamics of softmax attention, compared with those of the linear model."""
 
 from functools import partial
 
@@ -18,7 +18,7 @@ RECIPES = "recipes softmax, paper with λ = 1e-4, sgd; 3,000 steps"
     Claim,
     "softmax-step",
     figure="F30",
-    says="Softmax has a sample-intensive first stage too.",
+    says="Softmax, too, has a sample-intensive first stage.",
     quote="there will be a sample-intensive initial stage, and after the model and the target have "
     "a nontrivial correlation, proximal gradient descent/SGD will become much more sample "
     "efficient.",
@@ -26,10 +26,10 @@ RECIPES = "recipes softmax, paper with λ = 1e-4, sgd; 3,000 steps"
     condition="a learning rate that is not named",
     setting="recipe softmax, B = 64; the step size of W goes like a power of T, or is T² times "
     "that of the linear model at η = 0.01",
-    words="until α_A = 0.1: T^{slope:+.2f}; at the largest T {first} samples, {ratio} times "
-    "those from there to 0.8; does not get to 0.1 in {never:share}",
-    instead="whether the first stage grows with T, and how long it is beside the rest, is decided "
-    "by the step size of W",
+    words="until α_A = 0.1: T^{slope:+.2f}; at the largest T {first} samples, {ratio} times those "
+    "from 0.1 to 0.8; 0.1 is not reached in {never:share}",
+    instead="the step size of W decides whether the first stage grows with T, and how long it is "
+    "compared with the rest",
 )
 def softmax_step(softmax_steps: Table) -> Outcome:
     """Both with the step size of W that needs the fewest samples until α_A = 0.1 at the largest T,
@@ -66,14 +66,14 @@ def softmax_step(softmax_steps: Table) -> Outcome:
     Claim,
     "softmax-denoises",
     figure="F17",
-    says="Softmax roughly ignores positions of little attention.",
+    says="Softmax roughly ignores positions with little attention.",
     quote="softmax transformers automatically adjust the learning rate according to a_{σ, t} and "
     "roughly ignore those positions with a small attention weight to stabilize the gradients.",
     where="Section 5.2",
     condition="a_σ,1 is a small constant while all other entries are O(1/T)",
     setting="the preconditioner (diag(a) − aaᵀ)² of random a; no run",
-    words="beside that of the attended position the others have at most {others:.3f}, falling like "
-    "T^{slope:.2f}",
+    words="entries other than that of the attended position are at most {others:.3f} of the "
+    "largest, falling like T^{slope:.2f}",
 )
 def softmax_ignores(preconditioner: Table) -> Outcome:
     """Beside the entry of the attended position, no entry of softmax's preconditioner is above
@@ -88,12 +88,12 @@ def softmax_ignores(preconditioner: Table) -> Outcome:
     Claim,
     "softmax-error",
     figure="F17",
-    says="This does not keep the error of A below SGD's: softmax settles on few positions, not "
-    "always the right ones.",
+    says="Softmax does not keep the error of A below SGD's: it settles on few positions, which are "
+    "not always the right ones.",
     where="Section 5.2, at one step size",
     setting=RECIPES,
     words="T^{slope:+.2f}; {error} at T = {T:,.0f}; gets there up to T = {furthest:,.0f}",
-    instead="it is below SGD's",
+    instead="the error is below SGD's",
 )
 def softmax_error(attention: Table, dirichlet_attention: Table | None = None) -> Outcome:
     """At equal batch, with the step size of its recipe, and at the largest T, softmax's ‖Δ_A‖_μ,
@@ -125,7 +125,8 @@ def _larger(attention: Table) -> Outcome:
     Claim,
     "one-step-equal",
     figure="F17",
-    says="Near uniform attention one step of softmax with T²η is one of the linear model with η.",
+    says="Near uniform attention, one step of softmax with T²η equals one step of the linear model "
+    "with η.",
     quote="our linear model and softmax transformers are approximately equivalent up to a change "
     "in learning rates.",
     where="Section 5.2",

@@ -1,5 +1,5 @@
-"""What a claim is: what is said, how it is judged, and in which words the numbers that come out are
-told."""
+"""The definition of a claim: its sentence, how it is judged, and the words in which its numbers are
+reported."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,10 +18,11 @@ from scb.paper.rows import with_ensemble
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim with everything that belongs to it; called with tables, it gives the outcome.
+    """A claim with everything that belongs to it; calling it with tables returns the outcome.
 
-    Words are templates. A field in braces is the name of a number, with a format of ``Number``.
-    Phrases end with "; ", and a phrase is left out of a case that lacks one of its numbers.
+    The attributes that hold words are templates. A field in braces is the name of a number, with a
+    format of ``Number``. Phrases end with "; ", and a phrase is left out for a case that lacks one
+    of its numbers.
 
     Attributes
     ----------
@@ -46,14 +47,14 @@ class Claim:
     setting : str, default ""
         Settings that are not columns of the tables, such as step sizes.
     change, instead : str, default ""
-        Words for the change with which the claim holds, and for what happens if it fails;
-        ``change`` serves as both if it is alone.
+        Words for the change with which the claim holds, and for what happens if it fails. If only
+        ``change`` is given, it is used for both.
     unsure : str, default ""
-        Words for why it cannot be told whether the claim holds as printed, if that is not because
-        an interval contains the threshold.
+        The reason why it cannot be decided whether the claim holds as printed, if it is not that an
+        interval contains the threshold.
     control : str, default ""
-        Words around the numbers of the control: the same measurement with the cause that the claim
-        names removed.
+        The words around the numbers of the control, which is the same measurement without the cause
+        that the claim names.
 
     Examples
     --------
@@ -135,12 +136,12 @@ class Claim:
 
     @property
     def criterion(self) -> str:
-        """When the claim counts as true."""
+        """The criterion by which the claim counts as true."""
         return " ".join((self.judge.__doc__ or "").split())
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Names of the tables without which ``judge`` cannot do."""
+        """The names of the tables that ``judge`` requires."""
         parameters = signature(self.judge).parameters.values()
         return tuple(
             parameter.name.replace("_", " ")
@@ -150,11 +151,11 @@ class Claim:
 
     @property
     def uses(self) -> tuple[str, ...]:
-        """Names of all tables that ``judge`` takes."""
+        """The names of all tables that ``judge`` accepts."""
         return tuple(name.replace("_", " ") for name in signature(self.judge).parameters)
 
     def measured(self, outcome: Outcome) -> list[str]:
-        """Tell what was measured.
+        """Describe what was measured.
 
         Parameters
         ----------
@@ -169,7 +170,7 @@ class Claim:
         return _lines(self.words, outcome)
 
     def controlled(self, outcome: Outcome) -> list[str]:
-        """Tell what came of the control.
+        """Describe the result of the control.
 
         Parameters
         ----------
@@ -184,7 +185,7 @@ class Claim:
         return _lines(self.control, outcome)
 
     def note(self, outcome: Outcome) -> str:
-        """Tell which change the claim needs, or what happens instead, and in which ensembles.
+        """Describe which change the claim needs, or what happens instead, and in which ensembles.
 
         Parameters
         ----------
@@ -194,7 +195,7 @@ class Claim:
         Returns
         -------
         str
-            Empty if the claim holds.
+            The description, which is empty if the claim holds.
         """
         if not outcome.ensembles:
             return self._reason(outcome)

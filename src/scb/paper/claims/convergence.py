@@ -1,9 +1,10 @@
-"""Claims about the paper's experiment (Section 5.1, Appendix I), with its settings to the letter.
+"""Claims about the paper's experiment (Section 5.1, Appendix I), with exactly its settings.
 
-As in the paper, the sign of the signal is not resolved in these runs: about half of them grow
-towards the mirror image of the truth, away from P and Q. A sentence about what comes after Stage 1
-supposes that Stage 1 has done its work: it is judged on the tasks in which the sign is right, and
-the share of all tasks is told beside it. How often the sign is right is a claim of its own.
+As in the paper, the sign of the signal is not resolved in these runs, so about half of them grow
+towards the mirror image of the truth, away from P and Q. A sentence about the steps after Stage 1
+presupposes that Stage 1 has succeeded. It is therefore judged on the tasks in which the sign is
+right, and the share among all tasks is reported as well. How often the sign is right is a separate
+claim.
 """
 
 from functools import partial
@@ -49,7 +50,7 @@ def _both(name: str, hits: Any, right: Any) -> dict[str, Number]:
     ),
     where=FIGURE_1,
     words="|α| at step 400: {size}; 95 % interval of the median {middle:to .3f}",
-    instead="the signal is smaller there",
+    instead="the signal is smaller at that step",
 )
 def signal_after_stage_one(convergence: Table, ensembles: Table | None = None) -> Outcome:
     """The median over tasks of (|α_A| + |α_V|)/2 at step 400 lies between 0.05 and 0.2."""
@@ -62,7 +63,7 @@ def signal_after_stage_one(convergence: Table, ensembles: Table | None = None) -
 @_claim(
     "proximal-faster",
     figure="F1",
-    says="After Stage 1 both distances fall faster with the proximal method than with SGD.",
+    says="After Stage 1, both distances fall faster with the proximal method than with SGD.",
     quote="after switching to proximal gradient descent after Stage 1 (the signal-boosting stage), "
     "both ‖P−V‖_μ and ‖A−Q‖_μ decrease faster than SGD.",
     where="Section 5.1",
@@ -70,7 +71,7 @@ def signal_after_stage_one(convergence: Table, ensembles: Table | None = None) -
     "(A in {A:share}, V in {V:share} of these); with λ = 1e-4 A in {A_large:share}, "
     "V in {V_large:share} of these",
     change="λ = 1e-4 instead of 1e-5",
-    instead="A comes closer, V hardly; and λ = 1e-4 slows both down",
+    instead="A comes closer, but V hardly does; and λ = 1e-4 slows both down",
     control="SGD, λ = 0: ‖A − Q‖ {sgd} against {proximal}",
 )
 def proximal_beats_sgd(convergence: Table, ensembles: Table | None = None) -> Outcome:
@@ -106,7 +107,8 @@ def proximal_beats_sgd(convergence: Table, ensembles: Table | None = None) -> Ou
     words="both within 0.05 in {found:share} of all, {found_right:share} where the sign is right; "
     "with λ = 1e-4 and the sign resolved in {large:share}",
     setting=f"{SETTING}; V* is, as in the paper, the regression solution on the population loss",
-    instead="where the sign is right too, 1,000 steps are too few for slow tasks, or noise is left",
+    instead="even where the sign is right, 1,000 steps are too few for slow tasks, or noise is "
+    "left",
     control=(
         "SGD's star is as close in {sgd:share} of all, {sgd_right:share} where the sign is right"
     ),
@@ -139,7 +141,7 @@ def star_recovers(convergence: Table, ensembles: Table | None = None) -> Outcome
     words="η₂: above half in {far:share} of all, {far_right:share} where the sign is right; "
     "η₂': below half of the signal in {slow_share:share}; "
     "|α_A| {slow} with η₂', {fast} with η₂, proximal {proximal}",
-    instead="on some tasks half of the signal is there with the smaller step, too",
+    instead="on some tasks, half of the signal is learned with the smaller step, too",
 )
 def small_rate_is_slow(convergence: Table, ensembles: Table | None = None) -> Outcome:
     """In 90 % of tasks, after 1,000 steps: with η₂ SGD's ‖A − Q‖_μ is above half of its value at
@@ -171,7 +173,7 @@ def small_rate_is_slow(convergence: Table, ensembles: Table | None = None) -> Ou
     where=SIGNALS,
     words="grows in {grows:share}; above the signal in {above:share}, ‖Δ_A‖ over signal {ratio}; "
     "above |α_A| itself in {plain:share}",
-    instead="it grows, but not above the signal",
+    instead="‖Δ_A‖ grows, but not above the signal",
 )
 def sgd_error_dominates(convergence: Table, ensembles: Table | None = None) -> Outcome:
     """In 90 % of tasks ‖Δ_A‖_μ of SGD grows from step 400 to 700 to 1,000, and ends above the
@@ -236,7 +238,7 @@ def proximal_denoises(convergence: Table, ensembles: Table | None = None) -> Out
     quote="Both ‖Δ_V‖ stay small empirically.",
     where=SIGNALS,
     words="in {small:share}, largest ‖Δ_V‖/√K_P {worst}",
-    instead="the smaller K_P, the larger the error beside it",
+    instead="the smaller K_P is, the larger the error is in comparison",
 )
 def value_error_is_small(convergence: Table, ensembles: Table | None = None) -> Outcome:
     """For SGD and for the proximal method, ‖Δ_V‖_μ stays at or below √K_P/5, a fifth of
@@ -262,7 +264,7 @@ def value_error_is_small(convergence: Table, ensembles: Table | None = None) -> 
     where=SIMILARITY,
     words="more similar in {better:share} of all, {better_right:share} where the sign is right; "
     "there {before} before, {after} after",
-    instead="where the signal has not passed the threshold, nothing is left of it",
+    instead="where the signal has not passed the threshold, normalisation leaves nothing of it",
 )
 def normalisation_helps(convergence: Table, ensembles: Table | None = None) -> Outcome:
     """After 1,000 steps, in 90 % of the tasks in which Stage 1 took the right sign, the cosine of A
@@ -281,15 +283,15 @@ def normalisation_helps(convergence: Table, ensembles: Table | None = None) -> O
 @_claim(
     "proximal-more-similar",
     figure="F4",
-    says="With or without normalisation the proximal method outperforms SGD.",
+    says="With or without normalisation, the proximal method outperforms SGD.",
     quote="with or without normalization, our proximal method always outperforms the vanilla SGD, "
     "which fails to recover the ground-truth.",
     where=SIMILARITY,
     words="before: {before:share} of all, {before_right:share} where the sign is right; after: "
     "{after:share} of all, {after_right:share} where the sign is right; SGD's star misses Q: "
     "{misses:share} of all, {misses_right:share} where the sign is right",
-    instead="where the sign is right the proximal method is ahead before normalisation; after it "
-    "the two are alike",
+    instead="where the sign is right, the proximal method is ahead before normalisation; after "
+    "normalisation, the two methods are alike",
 )
 def proximal_similarity(convergence: Table, ensembles: Table | None = None) -> Outcome:
     """In 90 % of the tasks in which Stage 1 took the right sign, after 1,000 steps: the cosine of A
@@ -321,7 +323,7 @@ def proximal_similarity(convergence: Table, ensembles: Table | None = None) -> O
     words="cosine {before}, at least 0.95 in {close:share}; normalised, where the sign is right "
     "{after}, at least 0.95 in {star:share}",
     change="resolve the sign, and normalise A first",
-    instead="noise is left in A, and where the signal has not passed the threshold normalisation "
+    instead="noise is left in A, and where the signal has not passed the threshold, normalisation "
     "finds nothing",
 )
 def similarity_is_close(convergence: Table, ensembles: Table | None = None) -> Outcome:

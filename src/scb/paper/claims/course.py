@@ -1,4 +1,4 @@
-"""Claims about the course of training in real transformers, and about decoders; all are ours."""
+"""Our own claims about the course of training in real transformers, and about decoders."""
 
 from functools import partial
 
@@ -16,15 +16,16 @@ _claim = partial(partial, Claim, figure="F26", setting=ADAM)
 
 @_claim(
     "attention-on-positions",
-    says="A transformer that has learned a task attends to its positions: a black box shows it.",
+    says="A transformer that has learned a task attends to the positions of the task, as its "
+    "predictions alone show.",
     where="beyond the paper; probe sees predictions alone",
     words=(
         "{there:share} runs get there; on the true positions {mass:.3f}, of another form {form:.3f}"
     ),
     change=(
-        "from a fresh start; with kept values the loss is there a little before the attention is"
+        "from a fresh start; with kept values, the loss gets there slightly before the attention"
     ),
-    instead="attention lies elsewhere",
+    instead="the attention is on other positions",
 )
 def attention_finds_the_positions(transformer_stages: Table) -> Outcome:
     """More than half of the runs get to 10 % of the excess loss. At the first look at which one is
@@ -55,7 +56,7 @@ def _runs(stages: Table, start: str) -> list[Table]:
 
 @_claim(
     "attention-first",
-    says="From a fresh start attention is there before the values are.",
+    says="From a fresh start, the attention is learned before the values.",
     where="Stages 1 to 3 of the paper, in a real transformer",
     words="α_A reaches 0.8 after {A} samples, α_V after {V}; first in {first:share} tasks",
     control="with kept values: α_A after {A_kept}, α_V after {V_kept}",
@@ -84,7 +85,7 @@ def attention_before_values(transformer_stages: Table) -> Outcome:
     says="On one sequence, the estimator needs a fraction of the tokens that a decoder needs.",
     where="Section 2.1, the extension to sequences",
     setting="8 sequences of random tasks; sparsity 2, lags up to 33",
-    words="{left} left; the decoder's tokens over the estimator's, the median: {ratio}",
+    words="{left} left; median of the decoder's tokens over the estimator's: {ratio}",
 )
 def decoders_need_more_tokens(decoders: Table) -> Outcome:
     """On one sequence, the best decoder needs at least four times as many tokens as

@@ -1,5 +1,5 @@
-"""Claims about several heads: the order in which they learn, the saddle of equal ones, which heads
-come out, and spare ones."""
+"""Claims about several heads: the order in which they learn, the saddle of equal heads, which heads
+are learned, and spare heads."""
 
 from functools import partial
 
@@ -65,7 +65,7 @@ def equal_heads_stop(heads: Table) -> Outcome:
     Claim,
     "heads-are-read-afterwards",
     figure="F33",
-    says="Training learns the function and not the heads; the rotation reads them, and so does ℓ₁.",
+    says="Training learns the function but not the heads; a rotation or ℓ₁ recovers the heads.",
     where=LIMITATION,
     setting=POPULATION + "; ℓ₁: four times as many steps more, with λ falling from 0.05 σ₁ to 0",
     words="all overlaps above 0.99 in {trained:share} as trained, {sparse:share} with ℓ₁, "
@@ -100,11 +100,11 @@ def heads_are_read_afterwards(heads: Table, sparse_heads: Table) -> Outcome:
     Claim,
     "spare-heads-die",
     figure="F33",
-    says="A head more than the task has learns nothing, and does not hide the others.",
+    says="A head beyond those of the task learns nothing and does not hide the others.",
     where=LIMITATION,
     setting=POPULATION,
-    words="its singular value below 1 % of the least in {dead:share}; heads read in "
-    "{rotated:share}",
+    words="singular value of the spare head below 1 % of the least in {dead:share}; heads "
+    "recovered in {rotated:share}",
 )
 def spare_heads_die(heads: Table) -> Outcome:
     """With one head too many, the singular value beyond those of the task ends below 1 % of the

@@ -1,5 +1,5 @@
-"""Claims that were judged on a GPU: the simulated sizes for real, the sign at long lengths, large
-rates, the planner's batches."""
+"""Claims that were judged on a GPU: the simulated sizes with real gradients, the sign in long
+contexts, rates at large sizes, and the planner's batch sizes."""
 
 from functools import partial
 from typing import Any
@@ -22,8 +22,8 @@ SLACK = 0.1
 
 
 def inside(real: Table, simulated: Table, column: str) -> np.ndarray:
-    """At which evaluations of a real run a column lies in the range of the simulated runs, widened
-    by ``SLACK``."""
+    """The evaluations of a real run at which a column lies in the range of the simulated runs,
+    widened by ``SLACK``."""
     found = []
     for step, value in zip(real["step"], real[column], strict=True):
         there = simulated[column][simulated["step"] == step]
@@ -36,14 +36,14 @@ def inside(real: Table, simulated: Table, column: str) -> np.ndarray:
     Claim,
     "simulation-right",
     figure="F21",
-    says="At the sizes that the paper simulates, real gradients do what the simulation says, over "
-    "the whole run.",
+    says="At the sizes that the paper simulates, runs with real gradients agree with the "
+    "simulation from start to end.",
     where="Appendix I, simulation",
     setting="sparsity 2, 1,000 steps, one task a size, sign resolved; paper's projector, Stage 2 "
     "centred, λ at 4.5 standard deviations of an entry's noise; NVIDIA H200",
     words="{close:share} real runs; of all evaluations α_V {alpha_V:.0%}, α_A {alpha_A:.0%}, ‖Δ_A‖ "
     "{delta_A:.0%}; outside between steps {first:.0f} and {last:.0f}",
-    instead="the moment of take-off, which noise decides, is another one",
+    instead="the moment of take-off, which noise decides, is different",
 )
 def simulation_is_right(real_gradients: Table) -> Outcome:
     """In 90 % of the runs with real gradients, at each size, α_V, α_A and ‖Δ_A‖_μ lie in the range
@@ -73,8 +73,8 @@ def simulation_is_right(real_gradients: Table) -> Outcome:
     Claim,
     "sign-by-drift",
     figure="F22",
-    says="By the drift alone Stage 1 needs batches of T² with the paper's projector, of T with "
-    "the μ-projector.",
+    says="With the drift alone, Stage 1 needs batches that grow like T² with the paper's projector "
+    "and like T with the μ-projector.",
     where="Section 3.2, and Section 6, which asks for a better first stage",
     setting="sparsity 2, Stage 1 alone, η = 0.05, not centred, sign not resolved; NVIDIA H200",
     words="B = {first:.0f} at T = {T:,.0f} to {last:2} at {T_last:,.0f}, T^{slope:.2f}",
@@ -121,7 +121,7 @@ def large_rates_hold(large_rates: Table) -> Outcome:
     Claim,
     "plan-keeps-promises",
     figure="F24",
-    says="With the batch sizes that the lemmas ask for, every stage ends as they promise.",
+    says="With the batch sizes that the lemmas require, every stage ends as the lemmas promise.",
     where="the lemmas of Appendices D to F, with measured constants",
     setting="simulated: inside Assumption 2.1 and the range of ε of Lemma E.3, batches of at most "
     "10¹², fewer than asked in Stage 1; real: outside both, one run on an NVIDIA H200 at N = 2, "

@@ -1,4 +1,4 @@
-"""Claims about where the paper's experiment ends: larger steps, smaller batches, many more
+"""Claims about the limits of the paper's experiment: larger steps, smaller batches, and many more
 steps."""
 
 from collections.abc import Callable
@@ -47,15 +47,15 @@ def _diverged(runs: Table) -> tuple[np.ndarray, np.ndarray]:
     Claim,
     "small-batch-diverges",
     figure="F1",
-    says="A smaller batch diverges.",
+    says="With a smaller batch, training diverges.",
     quote="The batch size can be chosen from standard {64, 128, 256}, while smaller batch size "
     "will lead to divergence for both SGD and regularized GD.",
     where="Appendix I, hyperparameter selection",
     condition='the paper\'s η, which "is chosen as the largest learning rate without divergence"',
     setting=SETTING,
     words="both diverge in {diverged:share}",
-    change="with the largest step sizes that B = 64 bears, {rate}",
-    instead="at the paper's step sizes only far smaller batches do",
+    change="with the largest step sizes at which B = 64 is stable, {rate}",
+    instead="at the paper's step sizes, only far smaller batches diverge",
     control="with 8 times the step sizes both diverge in {strained:share}, one in {one:share}",
 )
 def smaller_batch_diverges(stability: Table) -> Outcome:
@@ -95,14 +95,14 @@ def _largest_rate(full: Table) -> float:
     Claim,
     "rate-is-largest",
     figure="F1",
-    says="η is the largest without divergence.",
+    says="The paper's η is the largest step size without divergence.",
     quote="η is chosen as the largest learning rate without divergence.",
     where="Appendix I, hyperparameter selection",
     condition="B = 64",
     setting=SETTING,
     words="both diverge in {both:share}, one in {one:share}",
-    unsure="on our tasks it is not so, larger step sizes being stable as well; which task and "
-    "which grid of step sizes the paper chose from is not known",
+    unsure="on our tasks, larger step sizes are stable as well; the task and the grid of step "
+    "sizes from which the paper chose are not known",
 )
 def rate_is_the_largest(stability: Table) -> Outcome:
     """At B = 64 one of the methods diverges in at most 10 % of tasks with the paper's step sizes,
@@ -151,7 +151,7 @@ def lambda_is_the_lemma_s(convergence: Table, ensembles: Table | None = None) ->
     Claim,
     "sgd-star-fails",
     figure="F4",
-    says="Where gradient noise is large SGD never learns Q, even with normalisation.",
+    says="Where gradient noise is large, SGD never learns Q, even with normalisation.",
     quote="when the gradient noise is large, SGD never learns ground-truth Q even with "
     "normalization.",
     where="Appendix I, last figure, caption",
@@ -160,9 +160,9 @@ def lambda_is_the_lemma_s(convergence: Table, ensembles: Table | None = None) ->
     words="{rate:g} times the paper's step sizes: SGD's star misses Q in {misses:share} of all, in "
     "{misses_right:share} where the sign is right; ‖Δ_A‖ {error}",
     instead="normalisation still finds Q on some tasks",
-    control="there the proximal star is within 0.05 in {found:share} where the sign is right, and "
-    "in {found_large:share} with λ = 1e-4 and the sign resolved; with the paper's step sizes SGD's "
-    "star is so in {found_calm:share} there",
+    control="with these step sizes, the proximal star is within 0.05 in {found:share} where the "
+    "sign is right, and in {found_large:share} with λ = 1e-4 and the sign resolved; with the "
+    "paper's step sizes, SGD's star is within 0.05 in {found_calm:share} where the sign is right",
 )
 def sgd_star_fails(stability: Table) -> Outcome:
     """At the largest step sizes at which one of the methods diverges in at most 10 % of the
@@ -209,8 +209,8 @@ def _late(
     Claim,
     "loss-rises-late",
     figure="F3",
-    says="In the end the regulariser distorts what was learned, and the loss rises a little: stop "
-    "early.",
+    says="In the end, the regulariser distorts what was learned and the loss rises a little, so "
+    "training should stop early.",
     quote="the regularization will eventually distort the learned pattern when trained for too "
     "many iterations. Empirically, the loss also increases a little after it converges. Therefore, "
     "we must stop early and normalize before the distortion happens.",
@@ -219,7 +219,7 @@ def _late(
     setting=LATE,
     words="by {rise:.3f} %, the median; by 1 % or more in {good:share}",
     change="λ = 3e-4; the paper's 1e-5 is too small to distort anything",
-    instead="with λ = 3e-4 too it rises no more than without ℓ₁",
+    instead="with λ = 3e-4, too, the loss rises no more than without ℓ₁",
     control="by {rise_0:.3f} %; by 1 % or more in {good_0:share}",
 )
 def loss_rises_late(late: Table) -> Outcome:
@@ -243,7 +243,7 @@ def loss_rises_late(late: Table) -> Outcome:
     Claim,
     "same-function",
     figure="F3",
-    says="In the end A leaves Q again, and the function stays the same.",
+    says="In the end, A moves away from Q again, but the function stays the same.",
     quote="ℓ₁ regularized dynamics eventually will make A and Q deviate from the ground-truth "
     "while representing the same function. That is why the loss converges but the distance to the "
     "ground-truth increases after some point",
@@ -252,9 +252,9 @@ def loss_rises_late(late: Table) -> Outcome:
     setting=LATE,
     words="in {good:share}; distance up by {rise}, loss by {change} %; α_V {alpha_V}, α_A "
     "{alpha_A} at the end",
-    change="λ = 3e-4; with 1e-5 it is noise that drives α_A up and α_V down, as with λ = 0",
-    instead="with λ = 3e-4 A leaves Q by less; with 1e-5, as with 0, the loss still falls while A "
-    "leaves Q",
+    change="λ = 3e-4; with 1e-5, noise drives α_A up and α_V down, as with λ = 0",
+    instead="with λ = 3e-4, A moves away from Q by less; with 1e-5, as with 0, the loss still "
+    "falls while A moves away from Q",
     control="in {good_0:share}; distance up by {rise_0}, loss by {change_0} %; α_V {alpha_V_0}, "
     "α_A {alpha_A_0} at the end",
 )

@@ -1,5 +1,5 @@
-"""Claims about the softmax transformer beside the linear one, about the simulation with Gaussian
-noise, and about larger N."""
+"""Claims about the softmax transformer compared with the linear one, about the simulation with
+Gaussian noise, and about larger N."""
 
 from functools import partial
 
@@ -45,9 +45,8 @@ def softmax_is_alike(softmax: Table) -> Outcome:
     Claim,
     "simulation-recovers",
     figure="F5",
-    says=(
-        "At N = 100 and 500, T = 100,000 the proximal method recovers the truth; SGD's error grows."
-    ),
+    says="At N = 100 and 500 with T = 100,000, the proximal method recovers the truth, whereas "
+    "SGD's error grows.",
     quote="when T = 100000, N =100/500, our ℓ₁ regularized algorithm can recover the ground-truth "
     "since the distance to the population trajectory (Δ_A,Δ_V) stays very small, while the error "
     "along SGD trajectories quickly increases with the same batch size.",
@@ -56,11 +55,12 @@ def softmax_is_alike(softmax: Table) -> Outcome:
     setting="batches, λ and step sizes are our choice, and it was not run at the {64, 128, 256} of "
     "the paper's other runs; sparsity 2, η = 0.02 for 600 steps, 0.01 for 400, λ at 4.5 standard "
     "deviations of an entry's noise, sign resolved; paper's projector, Stage 2 centred",
-    words="so in {close:share}; ‖A − Q‖ {ours}, SGD {sgd}; after Stage 1 ‖Δ_A‖ is at most "
+    words="holds in {close:share}; ‖A − Q‖ {ours}, SGD {sgd}; after Stage 1 ‖Δ_A‖ is at most "
     "{delta_A}, SGD's ends at {sgd_delta}; ‖Δ_V‖ is at most {delta_V}",
-    change="the paper names no batch, λ or step size for it; with ours, tuned, and the sign "
-    "resolved",
-    instead="with our batch, λ and step size, tuned, and the sign resolved, it is not so either",
+    change="the paper names no batch, λ or step size for the simulation; with our own, tuned "
+    "values and with the sign resolved",
+    instead="with our own, tuned values of batch, λ and step size and with the sign resolved, it "
+    "does not hold either",
 )
 def simulation_recovers(gaussian: Table) -> Outcome:
     """With the change, in 90 % of tasks, for each N: both distances end within 0.05, after Stage 1
@@ -97,7 +97,7 @@ def simulation_recovers(gaussian: Table) -> Outcome:
     Claim,
     "simulation-predicts",
     figure="F5",
-    says="Gaussian noise mimics that of mini-batches.",
+    says="Gaussian noise mimics the noise of mini-batches.",
     quote=(
         "do SGD simulation by combining our population gradient + Gaussian noise (to mimic the "
         "batch gradient noise)"
@@ -107,8 +107,8 @@ def simulation_recovers(gaussian: Table) -> Outcome:
     setting=f"sparsity 2; 30 steps of η = 0.008 from α_V = α_A = 0.3; {LITERAL}",
     words="real gradients over simulated, the mean: α_A {alpha_A:.3f}, α_V {alpha_V:.3f}, ‖Δ_A‖ "
     "{delta_A:.3f}, ‖Δ_V‖ {delta_V:.3f}",
-    change="for SGD; the noise of a column that few samples touch has heavier tails, and more of "
-    "it passes λ than the Gaussian says",
+    change="for SGD; the noise of a column that few samples touch has heavier tails than Gaussian "
+    "noise, and more of it passes λ",
 )
 def simulation_predicts(prediction: Table) -> Outcome:
     """For SGD and for λ > 0, α and ‖Δ‖ of the simulation are those of real gradients on the same
@@ -132,7 +132,7 @@ def simulation_predicts(prediction: Table) -> Outcome:
     Claim,
     "larger-n",
     figure="F6",
-    says="At N = 10 and 20 the star recovers the truth, and SGD struggles.",
+    says="At N = 10 and 20, the star recovers the truth, whereas SGD struggles.",
     quote="It shows that when gradient noise is large, ℓ₁ regularized algorithm with normalization "
     "and early-stopping can almost perfectly recover the ground-truth (the star), while SGD "
     "struggles to learn the target function.",
@@ -146,7 +146,7 @@ def simulation_predicts(prediction: Table) -> Outcome:
     words="star {star:share} of all, {star_right:share} where the sign is right; SGD's star misses "
     "in {misses:share} of all, {misses_right:share} where the sign is right",
     change="resolve the sign",
-    instead="where the star recovers the truth, given the right sign, so does SGD's",
+    instead="given the right sign, SGD's star recovers the truth where the proximal star does",
     control="after 1,000 steps: star {early:share}, where the sign is right {early_right:share}",
 )
 def larger_N_alike(early_stopping: Table, larger_N: Table | None = None) -> Outcome:

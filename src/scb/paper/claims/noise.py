@@ -1,5 +1,5 @@
-"""Claims about noise: where it wins; and one of ours: that noise, not the drift, decides the sign
-at the paper's batch."""
+"""Claims about noise: where noise dominates, and our own claim that noise, not the drift, decides
+the sign at the paper's batch size."""
 
 from functools import partial
 from typing import Any
@@ -25,7 +25,7 @@ METHODS = {
     Claim,
     "noise-dominates",
     figure="F13",
-    says="Where batches are small ℓ₁ regularisation is necessary, and outperforms SGD.",
+    says="Where batches are small, ℓ₁ regularisation is necessary and outperforms SGD.",
     quote="We tried different orders of state number N and show that ℓ₁ regularization is "
     "necessary and outperforms SGD when batch size is small (gradient noise is large).",
     where="Appendix I",
@@ -74,8 +74,8 @@ def noise_dominates(noise_wins: Table) -> Outcome:
     Claim,
     "noise-decides-sign",
     figure="F8",
-    says="At B = 64 noise decides the sign, and the skewness of A tells which one it is.",
-    where="Algorithm 1 as printed, run",
+    says="At B = 64, noise decides the sign, and the skewness of A shows which sign it is.",
+    where="a run of Algorithm 1 as printed",
     setting=f"sparsity 2; as printed λ = 1e-5, settled λ = 1e-4; {LITERAL}",
     words="negative in {printed:share} as printed, in {settled:share} with the sign resolved",
     instead="where the signal has not left the noise, skewness cannot tell",

@@ -14,7 +14,7 @@ from scb.paper.slopes import log_log_slope
     Claim,
     "softmax-near-uniform",
     figure="F2",
-    says="Near uniform attention the softmax preconditioner (diag(a) − aaᵀ)² is (I − 11ᵀ/T)/T².",
+    says="Near uniform attention, the softmax preconditioner (diag(a) − aaᵀ)² is (I − 11ᵀ/T)/T².",
     quote="Near initialization, i.e., when the attention pattern is still close to the uniform "
     "attention, we have (diag(a_σ) − a_σ a_σᵀ)² ≈ 1/T² (I − 11ᵀ/T).",
     where="Section 5.2",
@@ -46,7 +46,7 @@ def near_uniform(preconditioner: Table) -> Outcome:
     Claim,
     "softmax-near-sparse",
     figure="F2",
-    says="Near sparse attention it is a₁(1 − a₁)e₁e₁ᵀ + O(1/T).",
+    says="Near sparse attention, the softmax preconditioner is a₁(1 − a₁)e₁e₁ᵀ + O(1/T).",
     quote="we have (diag(a_σ) − a_σ a_σᵀ)² ≈ a_σ,1(1 − a_σ,1) e₁ e₁ᵀ + O(1/T).",
     where="Section 5.2",
     condition="a_σ,1 is a small constant while all other entries are O(1/T)",

@@ -39,7 +39,7 @@ def _exponents(stage_one: Table) -> dict[str, dict[str, Any]]:
     Claim,
     "stage-one-poly-t",
     figure="F14",
-    says="Stage 1 needs poly(T) samples for the drift to decide.",
+    says="Stage 1 needs poly(T) samples for the drift to decide the sign.",
     quote="Since, unfortunately, ε_noise does not scale with 1/T, we need poly(T) samples to "
     "ensure these conditions.",
     where="Section 3.2",
@@ -58,8 +58,8 @@ def stage_one_needs_poly_T(stage_one: Table) -> Outcome:
     Claim,
     "projector-leaks",
     figure="F14",
-    says="The paper's projector leaks: noise at the start does not fall with T. The μ-projector "
-    "does not leak.",
+    says="The paper's projector leaks: the noise at the start does not fall with T. The "
+    "μ-projector does not leak.",
     where="the preconditioner of Section 2.3, right factor I − μμᵀ/‖μ‖²",
     setting="sparsity 2, V = μ1ᵀ, A = 11ᵀ/T",
     words="{first:.2g} at T = {T:,.0f} to {last:.2g} at {T_last:,.0f}, T^{slope:.2f}; real "
@@ -89,8 +89,8 @@ def noise_at_the_start(start_noise: Table) -> Outcome:
     Claim,
     "fewer-wrong-signs",
     figure="F14",
-    says="With the μ-projector Stage 1 finds the sign more often.",
-    where="Algorithm 1 with another projector; nothing else is changed",
+    says="With the μ-projector, Stage 1 finds the right sign more often.",
+    where="Algorithm 1 with another projector and no other change",
     setting="sparsity 2, Stage 1 alone, η = 0.01, sign not resolved",
     words="wrong in {euclidean:share} with the paper's projector, in {mu:share} with the "
     "μ-projector",
@@ -113,7 +113,7 @@ def fewer_wrong_signs(wrong_signs: Table) -> Outcome:
     Claim,
     "projector-saves-t",
     figure="F14",
-    says="With it the samples that Stage 1 needs grow more slowly with T.",
+    says="With the μ-projector, the number of samples that Stage 1 needs grows more slowly with T.",
     where="Section 6 asks: can we improve the sample complexity of the first stage?",
     setting=SETTING,
     words=EXPONENTS,
@@ -130,8 +130,8 @@ def projector_saves_a_power_of_T(stage_one: Table) -> Outcome:
     Claim,
     "stage-one-spread",
     figure="F28",
-    says="The T² of Stage 1 belongs to the projector: at uniform μ the paper's needs batches of "
-    "T, and for T² where μ is spread.",
+    says="The T² of Stage 1 is due to the paper's projector: with it, the batch grows like T if μ "
+    "is uniform, and like T² if μ is spread.",
     where="the preconditioner of Section 2.3, right factor I − μμᵀ/‖μ‖²",
     setting="sparsity 2, Stage 1 alone, η = 0.05, not centred, sign not resolved, simulated "
     "gradients; the spread is max μ over min μ, which Assumption 2.1 (b) allows up to C²",

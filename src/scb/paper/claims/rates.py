@@ -1,5 +1,5 @@
-"""Claims about rates: the theorem's samples, stage by stage; the theorem itself; windows of one
-sequence."""
+"""Claims about rates: the theorem's number of samples, stage by stage; the theorem itself; and
+windows of one sequence."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -41,7 +41,7 @@ rate_claim = partial(
     figure="F15",
     setting=SETTING,
     words="{size:to ,g}, exponent {slope:+.2f} (printed {printed:+.1f}, {word}); {none:.0f} of "
-    "{searches:.0f} searches found no batch that is enough: they lie above all that was tried",
+    "{searches:.0f} searches found no batch that is large enough: they lie above all batches tried",
     instead="missed: {missed}",
 )
 
@@ -49,7 +49,7 @@ rate_claim = partial(
 def exponents(
     table: Table, asked: Mapping[int, tuple[str, ...]], base: Mapping[str, float] = BASE
 ) -> dict[str, dict[str, Any]]:
-    """The exponents of stages in sizes beside the printed ones, for both projectors, and the
+    """The exponents of stages in sizes, next to the printed exponents, for both projectors; and the
     searches that found nothing."""
     cases: dict[str, dict[str, Any]] = {}
     for projector, name in PROJECTORS.items():
@@ -117,7 +117,7 @@ def stage_one_rate(
     Claim,
     "after-stage-one",
     figure="F15",
-    says="After 𝒯₁ the number of samples depends on T through log T only.",
+    says="After 𝒯₁, the number of samples depends on T only through log T.",
     quote="the numbers of samples used before and after 𝒯_1 are poly(T, δ) and poly(N, Q, 1/ε, "
     "log T, δ), respectively",
     where=MAIN_THEOREM,
@@ -145,7 +145,7 @@ def _later(rates: Table) -> Outcome:
 
 @rate_claim(
     "stage-two-rate",
-    says="Stage 2 needs at most the samples of its lemmas.",
+    says="Stage 2 needs at most as many samples as its lemmas require.",
     quote="with poly(Q, N, 1/ε, log(T)) samples, we have with high probability that a^(k)_t = "
     "O(1/T) for all t ∉ q^(k) holds and ‖ĥ_A‖_μ satisfies the requirements in Lemma throughout "
     "Stage 2. Thus, by Lemma with δ_*^2 = O(ε / Q √N), at the end of Stage 2, we have with high "
@@ -163,7 +163,7 @@ def stage_two_rate(rates: Table, dirichlet_rates: Table | None = None) -> Outcom
 
 @rate_claim(
     "stage-three-rate",
-    says="Stage 3 needs at most the samples of its lemmas.",
+    says="Stage 3 needs at most as many samples as its lemmas require.",
     quote="with poly(N, Q, 1/ε) samples, we have with high probability that ‖A - Q‖_μ^2 ≤ ε and "
     "‖V - P‖_μ^2 ≤ ε after Stage 3",
     where="Appendix F, corollary",
@@ -181,7 +181,7 @@ def stage_three_rate(rates: Table, dirichlet_rates: Table | None = None) -> Outc
     Claim,
     "theorem-holds",
     figure="F18",
-    says="Inside Assumption 2.1, (a) to (d), Algorithm 1 comes within ε.",
+    says="Where Assumption 2.1, (a) to (d), holds, Algorithm 1 comes within ε.",
     quote="we have ‖A - Q‖_μ^2 ≤ ε and ‖V - P‖_μ^2 ≤ ε with probability at least 1 - δ",
     where=MAIN_THEOREM,
     condition="Assumption 2.1, (d) T ≥ (NQ)^10 included; hyperparameters that are chosen for it",
@@ -191,8 +191,9 @@ def stage_three_rate(rates: Table, dirichlet_rates: Table | None = None) -> Outc
     "promises this ε",
     words="sign right in {right:share}, within ε in {close:share}, {samples:3} samples; within ε "
     "of those with the right sign: {told:share}",
-    change="given the right sign; F14 shows what decides it",
-    unsure="the theorem's batch cannot be run, and with this one the sign is often wrong",
+    change="given the right sign; F14 shows what decides the sign",
+    unsure="the theorem's batch cannot be run, and with the batch used here the sign is often "
+    "wrong",
 )
 def theorem_holds(theorem: Table) -> Outcome:
     """On tasks that meet (a) to (d), both squared distances are at most 0.0025 at the end of
@@ -249,10 +250,10 @@ def windows_work(windows: Table) -> Outcome:
     Claim,
     "tokens-not-mu",
     figure="F19",
-    says="The tokens of such a sequence do not have the distribution μ.",
+    says="The tokens of one long sequence do not have the distribution μ.",
     where="Section 2.1, the extension",
-    words="total variation {distance} in {length:,.0f} tokens, {ratio} times what chance gives; "
-    "largest difference in standard errors, the median: {largest}",
+    words="total variation {distance} in {length:,.0f} tokens, {ratio} times what chance alone "
+    "produces; median of the largest difference in standard errors: {largest}",
 )
 def marginal_is_not_mu(marginal: Table) -> Outcome:
     """The frequencies of tokens in a long sequence differ from μ by at least five standard errors

@@ -1,4 +1,4 @@
-"""Claims about ℓ1 in Stage 2: what it does to the error of A, and what to the number of samples."""
+"""Claims about ℓ1 in Stage 2: its effects on the error of A and on the number of samples."""
 
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ RULE = 3.0
     Claim,
     "l1-error",
     figure="F16",
-    says="Without ℓ₁, it takes poly(T) samples to make the error of A small; with it, it does not.",
+    says="Without ℓ₁, making the error of A small takes poly(T) samples; with ℓ₁, it does not.",
     quote="Therefore, we still need poly(T) samples to reduce the squared ℓ_2-norm of ε_noise from "
     "Ω(T) to 1/poly(Q, N).",
     where="Section 3.3",
@@ -86,7 +86,7 @@ def error_grows_with_T(stage_two_error: Table) -> Outcome:
     Claim,
     "no-entry-below",
     figure="F3",
-    says="No entry of A ever becomes smaller than −λ, at the settings of the experiment either.",
+    says="Even at the settings of the experiment, no entry of A ever becomes smaller than −λ.",
     quote="For the proximal step, we will later show that no a^(k)_t can ever become smaller than "
     "-λ, so it suffices to consider those two cases.",
     where="Section 2.3",
@@ -96,7 +96,7 @@ def error_grows_with_T(stage_two_error: Table) -> Outcome:
     words="none below in {none:share} steps; {below} % of the entries are below, the least is "
     "{least} λ",
     instead="λ is far below the noise of one entry in one step: almost half of all entries are "
-    "there, and our proximal step treats them by their absolute value",
+    "below −λ, and our proximal step treats them by their absolute value",
 )
 def nothing_below(negative_entries: Table) -> Outcome:
     """At the paper's settings no entry is below −λ after the gradient step of a proximal step, in
@@ -126,9 +126,10 @@ def nothing_below(negative_entries: Table) -> Outcome:
     words="T^{slope:+.2f}, B = {first:,.0f} at T = {T:,.0f} to {last:,.0f} at {T_last:,.0f}; none "
     "in {none:share}",
     instead="run to its end, the algorithm needs about the same B up to T = 16,000, since "
-    "normalisation asks for the largest of the entries that should be 0 and not for ‖Δ_A‖; then B "
-    "grows, lest it diverge, and passes that of ℓ₁ at the largest T, if at all",
-    control="as Stage 2 leaves it, without normalisation: T^{stage:+.2f}",
+    "normalisation depends on the largest of the entries that should be 0 and not on ‖Δ_A‖; "
+    "beyond that, B must grow to keep the run from diverging, and it exceeds that of ℓ₁ at the "
+    "largest T, if at all",
+    control="at the end of Stage 2, without normalisation: T^{stage:+.2f}",
 )
 def poly_T_samples(least_to_the_end: Table) -> Outcome:
     """For each N and ε, over all T of the table, the least B of Stage 2 with which both squared

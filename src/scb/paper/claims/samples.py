@@ -1,5 +1,5 @@
-"""Claims about the number of samples, from scratch and transferred; and the paper's open
-questions, as ours."""
+"""Claims about the number of samples, from scratch and with transfer, and our own claims on the
+paper's open questions."""
 
 from functools import partial
 
@@ -24,7 +24,7 @@ LETTER = (
     "transfer-flat",
     figure="F7",
     says="With our recipe, transfer needs a number of samples that does not depend on T.",
-    where="Section 4, made into a recipe",
+    where="Section 4, turned into a recipe",
     setting="V̂ = P̂ of the related task, with overlaps below what the theorem asks for; recipe "
     "transfer: θ = 1/2, μ-projector, Stage 2 centred, λ at a multiple of the measured noise, a "
     "last step of our own",
@@ -52,7 +52,7 @@ def _growth(T: np.ndarray, samples: np.ndarray) -> dict[str, Number]:
     Claim,
     "transfer-to-the-letter",
     figure="F29",
-    says="Theorem 4.1: transfer needs a number of samples that depends on T through log T only.",
+    says="Theorem 4.1: transfer needs a number of samples that depends on T only through log T.",
     quote="Initialize A = 11ᵀ/T, V = θ ^P + (1 - θ) μ1ᵀ for some small θ > 0, and run one step of "
     "gradient update on A. Then, running Algorithm from Stage 2 allows us to recover (P, Q) to "
     "ε-accuracy with high probability with poly(N, Q, 1/ε, log T) samples.",
@@ -61,7 +61,7 @@ def _growth(T: np.ndarray, samples: np.ndarray) -> dict[str, Number]:
     setting=f"{LETTER}; batches that depend on N and Q alone",
     words="learned in {learned:share}; T^{slope:+.3f} samples",
     change="with a θ that is not small: c = 1",
-    instead="both distances do not get to ε with these batches",
+    instead="with these batches, the distances do not both reach ε",
     control="learned in {below:share} of the runs that do not meet the printed condition",
 )
 def transfer_to_the_letter(transfer_to_the_letter: Table) -> Outcome:
@@ -97,7 +97,7 @@ def _meets(runs: Table) -> np.ndarray:
     Claim,
     "transfer-error",
     figure="F29",
-    says="In transfer ‖Δ_V‖ has little influence on the dynamics, and does not grow.",
+    says="In transfer, ‖Δ_V‖ has little influence on the dynamics and does not grow.",
     quote="To handle this issue, we show that the influence of ‖Δ_V‖_μ^2 on the dynamics scales "
     "with α_A (≈ α_V), which is small. In addition, we also show that as long as α_A is bounded "
     "away from 0 and the batch size is large, the approximation error will not grow.",
@@ -106,7 +106,7 @@ def _meets(runs: Table) -> np.ndarray:
     setting=LETTER,
     words="‖Δ_V‖ over the signal at the start {ratio}; influence {influence}, at most a half in "
     "{small:share}; largest ‖Δ_V‖ over that at the start {growth}, at most 1.1 in {flat:share}",
-    instead="it grows, or takes more than half of the signal's step",
+    instead="‖Δ_V‖ grows, or takes more than half of the signal's step",
 )
 def error_is_harmless(transfer_to_the_letter: Table) -> Outcome:
     """In 90 % of the runs that meet the printed condition, for each c: while α_A is below 1/2,
@@ -164,7 +164,7 @@ def small_overlap_transfers(overlaps: Table) -> Outcome:
     Claim,
     "poly-t-unavoidable",
     figure="F7",
-    says="This poly(T) dependence is unavoidable.",
+    says="The poly(T) dependence of Stage 1 is unavoidable.",
     quote="We conjecture that this poly(T) dependence is unavoidable (when only a polynomial "
     "amount of computing time is available).",
     where="Section 3.2",
@@ -173,7 +173,7 @@ def small_overlap_transfers(overlaps: Table) -> Outcome:
     "until the support of Q is known",
     words="{samples:to ,.0f} samples for T = {T:to ,.0f}, T^{slope:+.3f}, which {word}",
     unsure="runs can neither show a conjecture about every method nor refute it by exponents over "
-    "a range of T; the claim that Stage 1 can be replaced has the method that speaks against it",
+    "a range of T; the method that speaks against it is in the claim that Stage 1 can be replaced",
 )
 def scratch_is_flat(transfer: Table, support: Table) -> Outcome:
     """Runs cannot decide a conjecture about every method: it cannot be told. A method from scratch,
@@ -199,9 +199,9 @@ def scratch_is_flat(transfer: Table, support: Table) -> Outcome:
     Claim,
     "trained-transfer",
     figure="F20",
-    says="Transfer works with a trained V̂ at other sizes, sparsities and distributions, and does "
-    "not grow with T.",
-    where="Section 4, made into a recipe",
+    says="Transfer works with a trained V̂ at other sizes, sparsities and distributions, and its "
+    "number of samples does not grow with T.",
+    where="Section 4, turned into a recipe",
     setting=f"V̂ trained on the related task by {TUNED}; recipe transfer, overlap 0.6, θ = 1/2",
     words="{learned:share}, {samples:,.0f} samples",
 )
@@ -224,10 +224,11 @@ def trained_value_transfers(pretrained: Table) -> Outcome:
     Claim,
     "failed-transfer-says-so",
     figure="F20",
-    says="A transfer that has failed says so.",
-    where="Section 4, made into a recipe",
+    says="A transfer that has failed reports its failure.",
+    where="Section 4, turned into a recipe",
     setting="held-out samples decide",
-    words="{failed:share} of those that failed say so, {fine:share} of those that learned say that",
+    words="{failed:share} of those that failed report a failure, {fine:share} of those that "
+    "learned report success",
 )
 def failures_are_said(pretrained: Table, overlaps: Table) -> Outcome:
     """Of the runs that end with a distance above 0.1, 95 % say that they have failed; of those
@@ -245,10 +246,11 @@ def failures_are_said(pretrained: Table, overlaps: Table) -> Outcome:
     Claim,
     "support-from-few",
     figure="F10",
-    says="Stage 1 can be replaced: the support needs samples that hardly depend on T.",
+    says="Stage 1 can be replaced: the number of samples that the support needs hardly depends on "
+    "T.",
     where="Section 6 asks: can we improve the sample complexity of the first stage?",
     words="{samples} samples; T^{slope:+.2f}; Algorithm 1 needs {factor:3} times as many",
-    instead="the number grows with T, or is not that much smaller",
+    instead="the number of samples grows with T, or is not that much smaller",
 )
 def few_samples(support: Table, transfer: Table) -> Outcome:
     """The number of samples goes like T^x with x of at most 0.25, and on the same tasks Algorithm 1
@@ -302,10 +304,10 @@ def reaches_the_bound(bound: Table) -> Outcome:
     Claim,
     "one-sequence-enough",
     figure="F12",
-    says="One long sequence of dependent tokens is enough.",
+    says="One long sequence of dependent tokens is enough to find the support.",
     where="Section 6 asks: what can we gain if the datapoints are sequences?",
     words="support exactly right in {right:share} from {length:,.0f} tokens",
-    control="by moments, which ask for independent tokens, in {moments:share}: they mark "
+    control="by moments, which require independent tokens, in {moments:share}: moments mark "
     "{marked:.0f} positions per token instead of 2",
 )
 def sequences_work(sequences: Table) -> Outcome:

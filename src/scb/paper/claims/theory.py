@@ -69,7 +69,7 @@ def drift_points_right(line: Table, stage_1: Table) -> Outcome:
     Claim,
     "two-numbers",
     figure="F9",
-    says="Two numbers, α_V and α_A, follow a recursion of their own.",
+    says="Two numbers, α_V and α_A, follow a closed recursion.",
     quote=(
         "The same calculation yields the following equations that govern the dynamics of α_V and "
         "α_A"
@@ -95,7 +95,7 @@ def two_dimensions(line: Table) -> Outcome:
     Claim,
     "stage-one-length",
     figure="F9",
-    says="Without noise Stage 1 takes Θ(log(T K_Q)/η) steps.",
+    says="Without noise, Stage 1 takes Θ(log(T K_Q)/η) steps.",
     quote="the first term would quickly boost it to σ₁ within 𝒯₁=log(T)/η iterations",
     where="Section 3.2; Appendix D, main result of Stage 1",
     condition="infinite amount of samples",
@@ -146,8 +146,8 @@ def signals_meet(end_of_stage_1: Table, stage_1: Table) -> Outcome:
     Claim,
     "difference-slow",
     figure="F9",
-    says="Near (1, 1) the sum and the approximation error converge at a linear rate, the "
-    "difference is almost stuck.",
+    says="Near (1, 1), the sum of the signals and the approximation error converge at a linear "
+    "rate, while the difference is almost stuck.",
     quote="although (α_V + α_A)/2 can converge to 1 at a linear rate (and the approximation error "
     "also decreases exponentially fast), the convergence rate of α_A − α_V is much slower, and the "
     "process will get stuck around (1 + δ, 1 − δ) for some small nonzero δ, instead of converging "
@@ -182,7 +182,7 @@ def slow_difference(near_one: Table, error_decay: Table) -> Outcome:
     Claim,
     "stage-three-repairs",
     figure="F9",
-    says="Normalising A and training V alone (Stage 3) repairs this.",
+    says="Stage 3, which normalises A and trains V alone, removes the difference of the signals.",
     quote="To accelerate this process, we directly round A via normalization, which is possible "
     "only after the approximation error becomes small in Stage 2. Then we freeze A and train V to "
     "the desired accuracy.",
@@ -190,7 +190,7 @@ def slow_difference(near_one: Table, error_decay: Table) -> Outcome:
     condition="after Stage 2, when ‖Δ_A‖ is small",
     setting=f"sparsity 2, {TUNED}",
     words="in {good:share}; |1 − α_V| {before} before, {after} after; ‖V − P‖ {dist_V}",
-    control="Stage 2 going on for as many samples without it: in {good_without:share}; |1 − α_V| "
+    control="Stage 2 continued for as many samples instead: in {good_without:share}; |1 − α_V| "
     "{before_without} before, {after_without} after; ‖V − P‖ {dist_V_without}",
 )
 def stage_three_repairs(last_stage: Table) -> Outcome:
@@ -230,7 +230,7 @@ def variance_grows(noise: Table) -> Outcome:
     Claim,
     "largest-entry",
     figure="F3",
-    says="Its largest entry hardly grows: like √log T.",
+    says="The largest entry of the noise in A hardly grows with T, only like √log T.",
     quote="we can make the coordinate-wise difference between the population and mini-batch "
     "gradients 1/poly(N, Q) small using only poly(N, Q) log T samples by a standard concentration "
     "argument.",

@@ -1,4 +1,4 @@
-"""Claims about real transformers on the tasks of the paper; all of them ours."""
+"""Our own claims about real transformers on the tasks of the paper."""
 
 from functools import partial
 from typing import Any
@@ -49,7 +49,7 @@ def _lengths(table: Table, N: int) -> list[int]:
 
 def growth(table: Table, setting: str, until: str = "samples_10") -> Number:
     """The exponent in T of the median number of samples until a tenth is left, or of another
-    column, where the median task gets there."""
+    column, at lengths at which the median task gets there."""
     lengths = sorted(values(table, "T"))
     samples = [median(best_setting(pick(table, T=T), setting, until)[until]) for T in lengths]
     found = np.isfinite(samples)
@@ -58,8 +58,8 @@ def growth(table: Table, setting: str, until: str = "samples_10") -> Number:
 
 @_claim(
     "transformer-exponent",
-    says="A real transformer needs more samples the longer the context, and its exponent is far "
-    "above that of Algorithm 1.",
+    says="A real transformer needs more samples the longer the context is, with an exponent in T "
+    "far above that of Algorithm 1.",
     where="beyond the paper: softmax, embeddings, layer norm, MLP, Adam, cross-entropy",
     words="exponent of T: transformer {transformer:+.2f}, Algorithm 1 {algorithm:+.2f}, recover "
     "{recover:+.2f}",
@@ -91,8 +91,8 @@ def samples_grow_with_T(transformers: Table, transformer_rivals: Table) -> Outco
 
 @_claim(
     "transformer-samples",
-    says="Trained on fresh samples, it needs at least 5 times those of Algorithm 1, and 50 times "
-    "those of recover.",
+    says="A transformer trained on fresh samples needs at least 5 times as many samples as "
+    "Algorithm 1, and 50 times as many as recover.",
     where="beyond the paper",
     setting=f"{ONE}, squared error",
     words="{transformer:2}, {times} times Algorithm 1, {times_recover} times recover; task by task "
@@ -129,8 +129,8 @@ def far_from_the_limit(transformers: Table, transformer_rivals: Table) -> Outcom
 
 @_claim(
     "transformer-plateau",
-    says="It begins with a plateau, as Stage 1 does, and the plateau takes a larger share where T "
-    "is larger.",
+    says="The training of a transformer begins with a plateau, as in Stage 1, and the plateau "
+    "takes a larger share of the samples where T is larger.",
     where="Stage 1 of the paper, in a real transformer",
     words="{plateau:.2f}; from T = 128 on {long:.2f}; {slope:+.3f} for each unit of log T",
 )
@@ -162,8 +162,7 @@ def a_plateau_that_grows(transformers: Table) -> Outcome:
 
 @_claim(
     "kept-values",
-    says="Values that are kept from another task save samples, and the more the closer the tasks "
-    "are.",
+    says="Values kept from another task save samples, and they save more the closer the tasks are.",
     where="Section 4, in a real transformer",
     setting=f"{ONE}; {FRESH}",
     words="{ratio:.2f} of {fresh:2} samples of a fresh start; {never} gets there; task by task, "
@@ -214,8 +213,8 @@ def _ratio(samples: np.ndarray, others: np.ndarray) -> np.ndarray:
     words="plain {plain:2}; weights shrunk by 0.5/L {half:2}, by 0.9/L {most:2}; logits "
     "thresholded "
     "at 1σ {logits:2}; task by task, over both T, plain over the best of three: {paired:.2f}",
-    change="it helps where weights begin at 0.02, up to {saved:.1f} times, and does not with "
-    "PyTorch's",
+    change="it helps where weights begin at 0.02, by a factor of up to {saved:.1f}, but not with "
+    "PyTorch's initial weights",
     instead="it costs samples",
 )
 def thresholds_in_attention(transformers: Table) -> Outcome:
@@ -245,7 +244,7 @@ def thresholds_in_attention(transformers: Table) -> Outcome:
 
 @_claim(
     "centred-values",
-    says="Values that are centred, as the μ-projector has them, save samples.",
+    says="Centred values, as under the μ-projector, save samples.",
     where="the preconditioner of Section 2.3, in a real transformer",
     words="{plain} without, {centred} with; saved where both get there: {saved:to .0%}; task by "
     "task, with over without: {paired:.2f}, from T = 512 on {long:.2f}",
@@ -280,14 +279,14 @@ def centred_values(transformers: Table) -> Outcome:
 
 @_claim(
     "frozen-values",
-    says="With frozen values of a task with the same P, the samples that a transformer needs do "
-    "not grow with T.",
+    says="With values frozen from a task with the same P, the number of samples that a transformer "
+    "needs does not grow with T.",
     where="Section 4, in a real transformer: transfer takes away the dependence of Stage 1 on T",
     setting=f"{ONE}; {FRESH}; values of a task with as many positions, or 128 for T > 512",
     words="exponent of T {fresh:+.2f} from a fresh start, {frozen:+.2f} with frozen values; 10 % "
     "left after {at_2048:2} at T = 2,048 and {at_8192:2} at T = 8,192",
-    change="they grow, with a smaller exponent than from a fresh start",
-    instead="they grow as they do from a fresh start",
+    change="the samples grow with T, but with a smaller exponent than from a fresh start",
+    instead="the samples grow with T as they do from a fresh start",
 )
 def frozen_values_and_T(transformers: Table) -> Outcome:
     """With frozen values of a task with the same P, the samples until half of the excess loss is

@@ -1,2 +1,2 @@
-"""Experiments: a frozen config, cut into jobs that do not depend on each other, gives a tidy table
-(column name → array)."""
+"""Experiments: a frozen configuration, divided into independent jobs, produces a tidy table (column
+name → array)."""

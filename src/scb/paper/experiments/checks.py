@@ -39,8 +39,8 @@ class NegativeJob(Job):
     lam: float = 1e-5
 
     def run(self) -> Rows:
-        """One row: how many entries there are, how many lie below −λ, and the least one divided by
-        λ.
+        """One row: how many entries there are, how many lie below −λ, and the smallest entry
+        divided by λ.
         """
         task = random_task(self.N, self.T, 2, self.replicate, self.ensemble)
         recipe = paper(task, steps=(400, self.step - 400, 0), lam=self.lam, resolve_sign=False)
@@ -57,8 +57,8 @@ class NegativeJob(Job):
 
 @dataclass(frozen=True)
 class StageOneEndJob(Job):
-    """The signals at the end of a simulated Stage 1 with the batch of its main lemma and all
-    constants 1.
+    """The signals at the end of a simulated Stage 1, with the batch of its main lemma and all
+    constants set to 1.
     """
 
     label: ClassVar = {"experiment": "checks", "job": "StageOneEndJob"}
@@ -69,7 +69,8 @@ class StageOneEndJob(Job):
     N: int = 3
 
     def run(self) -> Rows:
-        """One row: batch size, and both signals at the first step at which one is 1/(QN)."""
+        """One row: the batch size, and both signals at the first step at which one of them is
+        1/(QN)."""
         # Not above: the other jobs do without SciPy
         from scb.training.simulation import simulate
 

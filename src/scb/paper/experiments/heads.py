@@ -1,5 +1,5 @@
-"""Several heads: when each singular value is learned, where equal heads stop, which heads come out,
-and what becomes of spare ones.
+"""Several heads: when each singular value is learned, where equal heads stop, which heads are
+learned, and what becomes of spare heads.
 """
 
 from dataclasses import dataclass
@@ -8,8 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from scb.arrays import Array
-from scb.geometry import function_distance, rotate_heads
-from scb.geometry.heads import left_factor, product_singular_values, right_factor
+from scb.geometry import function_distance, function_singular_values, mu_norm, rotate_heads
 from scb.jobs.job import Job, Rows, seed_of
 from scb.metrics import match_heads
 from scb.paper.experiments.training import shortened
@@ -51,8 +50,8 @@ class HeadsJob(Job):
     replicate: int = 0
 
     def run(self) -> Rows:
-        """A row for each singular value of the task: the predicted and the measured number of steps
-        to half of it; and of the whole run, what its heads and its function are like."""
+        """A row for each singular value of the task, with the predicted and the measured number of
+        steps to half of it, and with measures of the heads and of the function of the whole run."""
         task = heads_task(self.N, self.T, self.heads, self.replicate, self.ensemble)
         mu, sigma = task.mu, task.singular_values
         seed = seed_of(use="heads, start", replicate=self.replicate)
@@ -64,7 +63,7 @@ class HeadsJob(Job):
         (V, A), measured = _descended(task, (V, first.A), eta, steps)
         if self.start == "sparse":
             V, A = _made_sparse(task, (V, A), eta, 4 * steps)
-        learned = product_singular_values(left_factor(A, mu), right_factor(V, mu))
+        learned = function_singular_values(V, A, mu)
         row = {
             "slope": predicted @ measured / (predicted @ predicted),
             "dist": function_distance((V, A), (task.P, task.Q), mu),
@@ -85,7 +84,7 @@ def _descended(task: Task, heads: Heads, eta: float, steps: int) -> tuple[Heads,
     measured = np.full(task.heads, np.nan)
     for step in range(steps):
         if np.isnan(measured).any():
-            values = product_singular_values(left_factor(A, task.mu), right_factor(V, task.mu))
+            values = function_singular_values(V, A, task.mu)
             new = np.isnan(measured) & (values[: task.heads] >= task.singular_values / 2)
             measured[new] = step
         gV, gA = expected_preconditioned_gradients(task, V, A)
@@ -98,11 +97,11 @@ def _made_sparse(task: Task, heads: Heads, eta: float, steps: int) -> Heads:
     mean of all, so that A holds the sizes; λ falls to 0."""
     V, A = heads
     mean = task.mu[:, None]
-    scale = np.linalg.norm(right_factor(V, task.mu), axis=0).mean()
+    scale = mu_norm(V - mean, task.mu).mean()
     for lam in np.linspace(0.05 * task.singular_values[0], 0, steps):
         gV, gA = expected_preconditioned_gradients(task, V, A)
         V, A = V - eta * gV, A - eta * gA
-        sizes = np.linalg.norm(right_factor(V, task.mu), axis=0)[:, None, None] / scale
+        sizes = mu_norm(V - mean, task.mu)[:, None, None] / scale
         V, A = mean + (V - mean) / sizes, A * sizes
         A = np.sign(A) * np.maximum(np.abs(A) - eta * lam, 0)
     return V, A

@@ -1,8 +1,8 @@
-"""What needs a GPU: the paper's simulated sizes with real gradients, the planner's batch sizes, and
-large sizes for signs and rates.
+"""Experiments that need a GPU: the paper's simulated sizes with real gradients, the planner's batch
+sizes, and signs and rates at large sizes.
 
-Without a ``device``, these jobs take their steps on the CPU, with the same samples, at sizes that
-it can bear.
+Without a ``device``, these jobs run on the CPU, with the same samples, at sizes that are feasible
+there.
 """
 
 from dataclasses import dataclass
@@ -42,8 +42,8 @@ KEPT = (
 
 @dataclass(frozen=True)
 class RealJob(Job):
-    """A run of Figure 5 in the paper's appendix, with real gradients where the paper simulates it;
-    or simulated with the same settings.
+    """A run of Figure 5 in the paper's appendix, with real gradients where the paper simulates
+    them, or simulated with the same settings.
     """
 
     label: ClassVar = {"experiment": "large", "job": "RealJob"}
@@ -64,7 +64,7 @@ class RealJob(Job):
 
     @property
     def cost(self) -> float:
-        """Seconds: measured for simulated runs, and at 5·10¹¹ tokens per second for real ones."""
+        """Seconds: measured for simulated runs, and at 5·10¹¹ tokens per second for real runs."""
         return 2.0 if self.gradients == "simulated" else 2e-12 * self.batch_size * self.T * 1000
 
     def run(self) -> Rows:
@@ -117,7 +117,7 @@ class PlanJob(Job):
         )
 
     def recipe(self, task: Task, most: int | None = None) -> Recipe:
-        """The plan as a recipe, with at most so many samples per step."""
+        """The plan as a recipe, with a limit on the number of samples per step."""
         one, two, three = self.plan(task).stages
         assert two.threshold is not None
         assert three.threshold is not None
@@ -187,7 +187,7 @@ LARGE_AXES = {
     "sparsity": (2, 8, 32),
     "epsilon": (0.0025, 0.0003125, 0.0000390625),
 }
-"""Sizes beyond what a processor can bear: the rates of F15 are those of T = 400, and of T up to
+"""Sizes that are too large for a CPU; the rates of F15 are those of T = 400, and of T up to
 12,800."""
 # T for the paper's projector, whose Stage 1 takes T² samples
 SHORTER = (400, 1600, 6400, 25_600)

@@ -1,5 +1,5 @@
-"""Theorem 4.1, on transfer, to the letter: its θ, a fixed λ, its stages and nothing after them, on
-pairs of tasks on both sides of its condition ⟨P̂, P⟩_μ ≥ 2‖μ‖².
+"""Theorem 4.1, on transfer, followed to the letter: its θ, a fixed λ, and only its stages, on pairs
+of tasks on both sides of its condition ⟨P̂, P⟩_μ ≥ 2‖μ‖².
 """
 
 from dataclasses import dataclass, replace
@@ -29,9 +29,9 @@ BATCHES = {3: 1 << 16, 10: 1 << 18}
 
 
 def chain_task(N: int, T: int, chain: Chain, replicate: int) -> Task:
-    """A random task that meets (c): of the ensemble "strong"; "sharp", with its μ and a larger K_P;
-    or "raised", of the ensemble "uniform" with P moved towards the identity until K_P = 1.4‖μ‖², if
-    μ allows that much (else the next one is drawn)."""
+    """A random task that meets (c). It is from the ensemble "strong"; or "sharp", with the same μ
+    and a larger K_P; or "raised", from the ensemble "uniform" with P moved towards the identity
+    until K_P = 1.4‖μ‖², if μ allows this (otherwise the next task is drawn)."""
     if chain != "raised":
         task = random_task(N, T, 2, replicate)
         P = task.P if chain == "strong" else sharp_transition(task.mu, replicate, "P")
@@ -45,8 +45,8 @@ def chain_task(N: int, T: int, chain: Chain, replicate: int) -> Task:
 
 
 def sharp_transition(mu: Array, replicate: int, use: str) -> Array:
-    """A random P with K_P ≥ 0.6(1 − ‖μ‖²), where 1 − ‖μ‖² is the largest possible, and (c) with
-    1.4.
+    """A random P with K_P ≥ 0.6(1 − ‖μ‖²), where 1 − ‖μ‖² is the largest possible value, that meets
+    (c) with the constant 1.4.
     """
     square = float(mu @ mu)
     rng = np.random.default_rng(seed_of(use=f"sharp {use}", N=len(mu), replicate=replicate))
@@ -57,7 +57,7 @@ def partner(task: Task, chain: Chain, overlap: float, replicate: int) -> Array:
     """A P̂ with the μ of the task and this overlap with P.
 
     The P̂ of ``Task.related`` is blunter than P. For a sharp P, P̂ is a mixture of P with another
-    sharp matrix, so that pairs with a smaller overlap meet the condition too.
+    sharp matrix, so pairs with a smaller overlap meet the condition too.
     """
     if chain != "sharp":
         seed = seed_of(use="letter", N=task.N, overlap=overlap, replicate=replicate)
@@ -113,7 +113,7 @@ class LetterJob(Job):
         return sqrt(self.c / log(1 / self.epsilon))
 
     def run(self) -> Rows:
-        """One row: the pair, the start, what becomes of Δ_V, and the end."""
+        """One row: the pair, the start, the course of Δ_V, and the end."""
         task = chain_task(self.N, self.T, self.chain, self.replicate)
         P_hat = partner(task, self.chain, self.overlap, self.replicate)
         square = float(task.mu @ task.mu)

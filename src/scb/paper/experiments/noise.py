@@ -1,5 +1,5 @@
-"""Noise in A against T: that of one mini-batch gradient, and what the thresholding-projection after
-Stage 1 does to it."""
+"""Noise in A against T: the noise of one mini-batch gradient, and the effect of the
+thresholding-projection after Stage 1 on the noise."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -28,8 +28,8 @@ class NoiseJob(Job):
         return 0.003 + 2e-7 * self.T
 
     def run(self) -> Rows:
-        """One row: ‖h_A‖_μ², the largest |entry| of h, and its mean square, where h is the noise of
-        the gradient per unit of μ_k.
+        """One row: ‖h_A‖_μ², the largest |entry| of h, and the mean square of its entries, where h
+        is the noise of the gradient per unit of μ_k.
         """
         # One task, many batches: the noise of a batch, not of tasks
         task = random_task(self.N, self.T, 2, 0)
@@ -78,11 +78,12 @@ class RoundingJob(Job):
 
 @dataclass(frozen=True)
 class SeparationJob(Job):
-    """A at α_A = α_V = ``alpha`` with the Δ_A that hides the support best, of the size that α_V =
-    margin·(Q/T + Q√N‖Δ_A‖_μ) allows.
+    """A at α_A = α_V = ``alpha`` with the Δ_A that hides the support best among those of the size
+    that α_V = margin·(Q/T + Q√N‖Δ_A‖_μ) allows.
 
-    All of it lies in one column, that of the rarest token, whose entries ‖·‖_μ counts least: half
-    of it, in squares, lifts a position outside the support, and half lowers the weakest one on it.
+    All of Δ_A is in the column of the rarest token, whose entries have the least weight in ‖·‖_μ.
+    Half of its squared size raises a position outside the support, and half lowers the weakest
+    position on the support.
     """
 
     label: ClassVar = {"experiment": "separation", "job": "Job"}
@@ -95,8 +96,8 @@ class SeparationJob(Job):
     alpha: float = 0.3
 
     def run(self) -> Rows:
-        """One row: ‖Δ_A‖_μ as it is after the projection, and whether every true entry is above
-        every other."""
+        """One row: ‖Δ_A‖_μ after the projection, and whether every true entry is above every other
+        entry."""
         task = random_task(self.N, self.T, 2, self.replicate)
         Q = task.sparsity
         size = (self.alpha / self.margin - Q / self.T) / (Q * np.sqrt(self.N))

@@ -15,8 +15,8 @@ from scb.theory.dynamics import population_recursion, population_step
 
 @dataclass(frozen=True)
 class LineJob(Job):
-    """Noiseless steps on whole matrices beside the recursion in two dimensions, as it holds and as
-    it is printed."""
+    """Noiseless steps on whole matrices, and the recursion in two dimensions, as it holds and as it
+    is printed."""
 
     label: ClassVar = {"experiment": "population", "job": "LineJob"}
     seconds: ClassVar = 0.1
@@ -74,8 +74,8 @@ class StageOneJob(Job):
     K_Q: float = 0.5
 
     def run(self) -> Rows:
-        """One row: steps, both signals there, their distance, and the larger of them after as many
-        steps without the drift."""
+        """One row: the number of steps, both signals at that point, their difference, and the
+        larger signal after the same number of steps without the drift."""
         most = ceil(3 * log(self.T) / self.eta) + 1000  # about log T/η are enough
         rates = self.eta / self.K_Q, self.eta / self.K_P
         path = population_recursion(self.K_P, self.K_Q, self.T, *rates, most)
@@ -94,8 +94,8 @@ class StageOneJob(Job):
 
 @dataclass(frozen=True)
 class NearOneJob(Job):
-    """From (1 + δ, 1 − δ) and from (1 − δ, 1 − δ): how fast difference and sum go to their limits;
-    and with A normalised."""
+    """How fast the difference and the sum of the signals approach their limits from (1 + δ, 1 − δ)
+    and from (1 − δ, 1 − δ), also with A normalised."""
 
     label: ClassVar = {"experiment": "population", "job": "NearOneJob"}
     seconds: ClassVar = 0.01
@@ -124,7 +124,8 @@ class NearOneJob(Job):
 
 
 def residual(rows: Table, direction: str) -> Array:
-    """What has to vanish on the way from one of the starting points of ``NearOneJob``."""
+    """The quantity that must vanish along the run from one of the starting points of
+    ``NearOneJob``."""
     if direction == "difference":
         return np.abs(rows["alpha_V"] - rows["alpha_A"]) / 2
     if direction == "sum":

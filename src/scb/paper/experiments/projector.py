@@ -1,9 +1,9 @@
-"""The paper's projector and the μ-projector: noise at the start, and what Stage 1 needs
-to find the sign by its drift.
+"""The paper's projector and the μ-projector: the noise at the start, and the batch that Stage 1
+needs to find the sign by its drift.
 
-Stage 1 in one line: α_V + α_A grows by the factor 1 + η per step, from a drift η/(T·K_Q) and the
-noise η_V⟨h_V, P⟩_μ/K_P, so its sign is right with probability Φ(z) if B = z² η T² Var⟨h_V, P⟩_μ/(2
-K_P²) for the noise h_V of one sample. With the paper's projector the variance does not fall with T,
+In Stage 1, α_V + α_A grows by the factor 1 + η per step, from a drift η/(T·K_Q) and the noise
+η_V⟨h_V, P⟩_μ/K_P. So its sign is right with probability Φ(z) if B = z² η T² Var⟨h_V, P⟩_μ/(2 K_P²)
+for the noise h_V of one sample. With the paper's projector the variance does not fall with T,
 whereas with the μ-projector it is O(1/T), so B should grow like T² and like T, respectively.
 """
 
@@ -30,13 +30,13 @@ GOAL = 0.85
 
 
 def same_chain(N: int, T: int, replicate: int) -> Task:
-    """A random task whose P and μ are the same for every T, so that T is all that differs."""
+    """A random task whose P and μ are the same for every T, so only T differs."""
     return Task.random(N, T, 2, seed_of(use="projector", N=N, replicate=replicate))
 
 
 def sign_batch(task: Task, eta: float, projector: Projector, goal: float = GOAL) -> float:
-    """The B with which Stage 1 should find the sign with probability ``goal``, by the noise at the
-    start."""
+    """The B with which Stage 1 should find the sign with probability ``goal``, judging by the noise
+    at the start."""
     variance = GradientNoise(task, *uniform_start(task.mu, task.T), projector).variance_along_V(
         task.P
     )
@@ -85,7 +85,7 @@ class StartNoiseJob(Job):
 
 @dataclass(frozen=True)
 class SignJob(Job):
-    """Stage 1 with real gradients and nothing but its drift to find the sign."""
+    """Stage 1 with real gradients, in which only the drift can find the sign."""
 
     label: ClassVar = {"experiment": "projector", "job": "SignJob"}
 
@@ -99,7 +99,7 @@ class SignJob(Job):
 
     @property
     def steps(self) -> int:
-        """Twice what the population process takes, and more."""
+        """The number of steps, at least twice what the population process needs."""
         return ceil(2 * log(10 * self.T) / self.eta)
 
     @property
@@ -108,8 +108,8 @@ class SignJob(Job):
         return 0.03 + 0.25 * self.steps * self.batch_size * self.T * 1.3e-9
 
     def run(self) -> Rows:
-        """One row: whether α_A is positive once the estimated signal is 0.1, α_A there, and the
-        samples until then."""
+        """One row: whether α_A is positive once the estimated signal is 0.1, α_A at that step, and
+        the number of samples until then."""
         task = same_chain(self.N, self.T, self.replicate)
         recipe = paper(
             task,

@@ -1,5 +1,5 @@
-"""The theorem's rates: the least number of samples of each stage of Algorithm 1, in real runs, one
-size varied at a time."""
+"""The theorem's rates: the least number of samples of each stage of Algorithm 1 in real runs, with
+one size varied at a time."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -73,8 +73,8 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class SignalReaches:
-    """Stop as soon as one of |α_V|, |α_A| has reached a level; the theorem's 𝒯₁, which is defined
-    by the truth."""
+    """Stop as soon as one of |α_V|, |α_A| has reached a level. This is the theorem's 𝒯₁, which is
+    defined by the true P and Q."""
 
     task: Task
     level: float
@@ -99,7 +99,7 @@ class MeanSignalReaches:
 
 
 class Least(NamedTuple):
-    """What a search for the least batch found."""
+    """The result of a search for the least batch."""
 
     # ∞ if none up to the largest is enough; ``steps`` and ``samples`` are NaN then
     batch_size: float
@@ -108,7 +108,7 @@ class Least(NamedTuple):
 
     @property
     def samples(self) -> float:
-        """The samples of one run."""
+        """The number of samples of one run."""
         return self.batch_size * self.steps
 
 
@@ -123,10 +123,10 @@ def least_batch(
     together: int = 1,
 ) -> Least:
     """The least batch, in steps of √2, with which a stage succeeds in 85 % of the runs that begin
-    at these points, of which ``together`` are attempted at a time.
+    at the given points; ``together`` runs are attempted at a time.
 
-    The batch is doubled until it is enough, or ``largest`` is passed; then the batch between that
-    and its half is tried.
+    The batch is doubled until it is large enough, or until it exceeds ``largest``. Then a batch
+    between the last two is tried.
     """
     begin = list(points)
     if not begin:
@@ -156,8 +156,8 @@ def _succeed(attempt: Attempt, begin: list[Point], batch: int, together: int) ->
 
 @dataclass(frozen=True)
 class RateJob(Job):
-    """Twenty random tasks, from the uniform start through all three stages, each with the least
-    batch that is enough for it.
+    """Twenty random tasks, from the uniform start through all three stages; each stage uses the
+    least batch that is large enough for it.
 
     Stage 1, which follows the paper to the letter without any trick for the sign, ends at 𝒯₁, when
     max(α_V, α_A) is 1/(QN). It succeeds if the signal is positive and a threshold tells the
@@ -193,17 +193,17 @@ class RateJob(Job):
 
     @property
     def signal(self) -> float:
-        """The signal 1/(QN) at which Stage 1 ends, at most 1/2."""
+        """The signal at which Stage 1 ends: 1/(QN), but at most 1/2."""
         return min(0.5, 1 / (self.sparsity * self.N))
 
     @property
     def check_every(self) -> int:
-        """Steps in which a signal grows by about a tenth."""
+        """The number of steps in which a signal grows by about a tenth."""
         return max(1, round(0.1 / self.eta))
 
     def run(self) -> Rows:
-        """One row: batch, steps and samples of each stage, all samples, the mean K_Q of the tasks
-        that pass Stage 1, and the share of runs within ε at the end."""
+        """One row: the batch, steps and samples of each stage, the total number of samples, the
+        mean K_Q of the tasks that pass Stage 1, and the share of runs within ε at the end."""
         # (largest batch, runs at a time): on the processor one by one, to stop once too many failed
         limits = (LARGEST_BATCH, 1) if self.device is None else (LARGEST_ON_GPU, self.runs)
         first = least_batch(self._stage_one, self._starts(), *limits)
@@ -306,7 +306,8 @@ class RateJob(Job):
 
 
 def separates(task: Task, A: Array) -> bool:
-    """Whether in every column all entries on the support of q^(k) are larger than all others."""
+    """Whether in every column all entries on the support of q^(k) are larger than all other
+    entries."""
     for k, support in enumerate(task.support):
         others = np.delete(A[:, k], support)
         if others.size and A[support, k].min() <= others.max():

@@ -1,5 +1,5 @@
-"""Recovery from few samples: the support against T, the error against the Cramér–Rao bound, and
-sequences against their length."""
+"""Recovery from few samples: the samples that the support needs against T, the error compared with
+the Cramér–Rao bound, and fits to sequences of different lengths."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -36,7 +36,7 @@ class SupportJob(Job):
         return 0.15 + 2e-5 * self.T
 
     def run(self) -> Rows:
-        """One row: n by the likelihood and by the moments alone."""
+        """One row: the number of samples with the likelihood, and with the moments alone."""
         task = random_task(self.N, self.T, 2, self.replicate)
         # Its beginnings are the smaller samples
         batch = sample(task, LADDER[-1], self.seed, compiled=True)
@@ -61,7 +61,7 @@ class SupportJob(Job):
 
 @dataclass(frozen=True)
 class BoundJob(Job):
-    """One fit by likelihood, beside the bound."""
+    """One fit by likelihood, compared with the bound."""
 
     label: ClassVar = {"experiment": "recovery", "job": "BoundJob"}
     seconds: ClassVar = 0.05
@@ -72,8 +72,8 @@ class BoundJob(Job):
     T: int = 50
 
     def run(self) -> Rows:
-        """One row: squared errors of P and of Q on its support, their bounds, and how many 95 %
-        intervals cover the truth, out of how many.
+        """One row: the squared errors of P and of Q on its support, their bounds, the number of 95
+        % intervals, and how many of them cover the true value.
         """
         task = random_task(self.N, self.T, 2, self.replicate)
         fit = recover(sample(task, self.n, self.seed), N=self.N)
@@ -96,7 +96,8 @@ class BoundJob(Job):
 
 @dataclass(frozen=True)
 class SequenceJob(Job):
-    """One long sequence, fitted by likelihood and by the moments, which do not hold there."""
+    """One long sequence, fitted by likelihood and by the moments, which are not valid for
+    sequences."""
 
     label: ClassVar = {"experiment": "recovery", "job": "SequenceJob"}
 
@@ -111,8 +112,8 @@ class SequenceJob(Job):
         return 0.13 + 5e-6 * self.length
 
     def run(self) -> Rows:
-        """One row: whether the support is exactly right, by both, and how many positions per
-        column the moments mark."""
+        """One row: whether the support is exactly right with each method, and how many positions
+        per column the moments mark."""
         task = random_task(self.N, self.T, 2, self.replicate)
         tokens = generate(task, self.length, self.seed)
         likelihood = recover(tokens, N=self.N, max_lag=self.T, method="likelihood")

@@ -1,4 +1,4 @@
-"""Why ℓ1 is needed (Section 3.3): Stage 2 with the proximal step and without it, against T."""
+"""The need for ℓ1 (Section 3.3): Stage 2 with and without the proximal step, against T."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ from scb.training.starts import GivenStart
 
 
 def second_stage(task: Task, multiple: float, batch_size: int, eta: float) -> Recipe:
-    """Stage 2 from the end of a perfect Stage 1, α_V = α_A = 1/(QN) and no error, for as long as it
-    takes without noise.
+    """Stage 2 from the end of a perfect Stage 1, with α_V = α_A = 1/(QN) and no error, for as many
+    steps as it would need without noise.
 
     λ is ``multiple`` standard deviations of one entry's noise in one step: 0 is SGD, and at 4 the
-    noise of hardly any entry exceeds λ. All else is the same.
+    noise of hardly any entry exceeds λ. All other settings are the same.
     """
     signal = min(0.5, 1 / (task.sparsity * task.N))
     stage = Stage(

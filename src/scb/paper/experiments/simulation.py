@@ -1,4 +1,4 @@
-"""The Gaussian simulation: the paper's large sizes, N = 100 and 500, T = 100,000; and whether it
+"""The Gaussian simulation at the paper's large sizes (N = 100 and 500, T = 100,000), and whether it
 predicts real gradients."""
 
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ class GaussianJob(Job):
         return 0.08 if self.method == "SGD" else 0.3
 
     def recipe(self, task: Task) -> Recipe:
-        """What is run, with simulated gradients or with real ones."""
+        """The recipe to run, with simulated or real gradients."""
         if self.method == "SGD":
             return sgd(
                 task,
@@ -69,9 +69,9 @@ class GaussianJob(Job):
 
 @dataclass(frozen=True)
 class PredictionJob(Job):
-    """A stretch of Stage 2 from α_V = α_A = 0.3 on the population's lines, with λ > 0 or as SGD.
+    """A part of Stage 2 from α_V = α_A = 0.3 on the population's lines, with λ > 0 or as SGD.
 
-    Sizes are well above the authors' largest real run (N = 20, T = 5,000).
+    The sizes are well above those of the authors' largest real run (N = 20, T = 5,000).
     """
 
     label: ClassVar = {"experiment": "prediction", "job": "Job"}
@@ -93,7 +93,7 @@ class PredictionJob(Job):
         return 0.2 if self.lam > 0 else 0.01
 
     def run(self) -> Rows:
-        """The history of the stretch."""
+        """The history of this part."""
         task = random_task(self.N, self.T, 2, self.replicate)
         stage = Stage(
             "2", self.steps, self.eta / task.K_Q, self.eta / task.K_P, self.lam, self.batch_size

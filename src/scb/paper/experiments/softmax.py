@@ -1,5 +1,5 @@
-"""The dynamics of softmax attention (Section 5.2) beside the linear model with and without ℓ1,
-against T."""
+"""The dynamics of softmax attention (Section 5.2), compared with the linear model with and without
+ℓ1, against T."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -23,8 +23,8 @@ the linear model."""
 
 
 def passed_levels(history: Table) -> dict[str, float]:
-    """Samples until α_A passes ``LEVELS`` (∞ if it does not), ‖Δ_A‖_μ there (NaN), and both at the
-    end."""
+    """The samples until α_A passes ``LEVELS`` (∞ if it does not), ‖Δ_A‖_μ at those steps (NaN if it
+    does not), and both at the end."""
     row = {f"{name}_end": history[name][-1] for name in ("alpha_A", "delta_A", "sim_A")}
     for level in LEVELS:
         above = np.flatnonzero(history["alpha_A"] >= level)
@@ -36,8 +36,8 @@ def passed_levels(history: Table) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class OneStepJob(Job):
-    """One step from uniform attention on one mini-batch: the linear model with step size η, softmax
-    with T²η."""
+    """One step from uniform attention on one mini-batch, in the linear model with step size η and
+    in the softmax model with T²η."""
 
     label: ClassVar = {"experiment": "softmax dynamics", "job": "OneStepJob"}
     seconds: ClassVar = 0.1
@@ -51,7 +51,7 @@ class OneStepJob(Job):
     alpha: float = 0.2
 
     def run(self) -> Rows:
-        """One row: by how much the attention of both models moves apart, ‖softmax's step − linear
+        """One row: how far the steps of the two models differ, ‖softmax's step − linear
         step‖/‖linear step‖, and the largest |entry| of the logits after the step."""
         task = random_task(self.N, self.T, 2, self.replicate)
         V = line_V(task, self.alpha)
@@ -73,10 +73,10 @@ class OneStepJob(Job):
 
 @dataclass(frozen=True)
 class AttentionJob(Job):
-    """One run from the uniform start: with softmax attention, Algorithm 1 with λ = 1e-4, or SGD,
-    all with the same batch size.
+    """One run from the uniform start with softmax attention, with Algorithm 1 at λ = 1e-4, or with
+    SGD, all with the same batch size.
 
-    Softmax is tried with the step size for W of its recipe, and with a tenth of it.
+    Softmax is tried with the step size of W from its recipe and with a tenth of this step size.
     """
 
     label: ClassVar = {"experiment": "softmax dynamics", "job": "AttentionJob"}
@@ -95,8 +95,8 @@ class AttentionJob(Job):
         return 0.5 + self.batch_size * self.steps * self.T * 1.5e-9
 
     def run(self) -> Rows:
-        """One row: samples until α_A passes 0.1, 0.5 and 0.8 (∞ if it does not), ‖Δ_A‖_μ there
-        (NaN), and both at the end."""
+        """One row: the samples until α_A passes 0.1, 0.5 and 0.8 (∞ if it does not), ‖Δ_A‖_μ at
+        those steps (NaN if it does not), and both at the end."""
         task = random_task(self.N, self.T, 2, self.replicate, self.ensemble)
         history = train(task, self._recipe(task), self.seed, every=10, judge=False).history
         return passed_levels(history)
@@ -117,8 +117,8 @@ class StepJob(Job):
     """One run of softmax attention from the uniform start, with a step size of W that grows like a
     power of T.
 
-    At T = 50, all powers have the recipe's step size, 0.04·N·T. "equivalent" is T²η/K_P·N: near
-    uniform attention its steps are those of the linear model with η = 0.01.
+    At T = 50, all powers have the recipe's step size, 0.04·N·T. The step size "equivalent" is
+    T²η/K_P·N: near uniform attention, its steps equal those of the linear model with η = 0.01.
     """
 
     label: ClassVar = {"experiment": "softmax dynamics", "job": "StepJob"}

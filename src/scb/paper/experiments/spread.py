@@ -1,8 +1,8 @@
-"""Is the T² of Stage 1 due to the task or to the projector? The least batch that finds the sign, as
-the stationary distribution departs from uniform.
+"""The least batch that finds the sign in Stage 1 as the stationary distribution departs from
+uniform, which shows whether the T² is due to the task or to the projector.
 
-The paper's projector lets through the noise r(1 − μ/‖μ‖²)ᵀ, which does not fall with T. At uniform
-μ it is 0; then both projectors are the same.
+The paper's projector lets through the noise r(1 − μ/‖μ‖²)ᵀ, which does not fall with T. If μ is
+uniform, this noise is 0, and both projectors are the same.
 """
 
 from dataclasses import dataclass, replace
@@ -24,10 +24,10 @@ Chain = Literal["strong", "dense"]
 
 
 def spread_task(N: int, T: int, spread: float, chain: Chain, replicate: int) -> Task:
-    """A random task with max μ/min μ = ``spread``, the logarithms of μ being equally far apart.
+    """A random task with max μ/min μ = ``spread`` and equally spaced logarithms of μ.
 
     "strong" has K_P ≥ 1.4‖μ‖², like the ensemble of that name; "dense" has a P of scaled random
-    entries and whatever K_P that gives.
+    entries and no condition on K_P.
     """
     mu = spread ** (np.arange(N) / (N - 1))
     rng = np.random.default_rng(seed_of(use="spread", N=N, chain=chain, replicate=replicate))
@@ -38,8 +38,8 @@ def spread_task(N: int, T: int, spread: float, chain: Chain, replicate: int) -> 
 
 @dataclass(frozen=True)
 class SpreadJob(Job):
-    """Stage 1 with nothing but its drift to find the sign, at a multiple of a rough guess of the
-    batch that this takes."""
+    """Stage 1 in which only the drift can find the sign, at a multiple of a rough guess of the
+    batch that this requires."""
 
     label: ClassVar = {"experiment": "spread", "job": "SpreadJob"}
     usual: ClassVar = {}
@@ -60,8 +60,8 @@ class SpreadJob(Job):
         return 0.04 if self.gradients == "simulated" else 0.05 + 1e-7 * self.T
 
     def run(self) -> Rows:
-        """One row: the batch, whether α_A is positive once |α_A| or |α_V| is 0.1, α_A there, and
-        what the paper's projector lets through."""
+        """One row: the batch, whether α_A is positive once |α_A| or |α_V| is 0.1, α_A at that step,
+        and the noise that the paper's projector lets through."""
         task = spread_task(self.N, self.T, self.spread, self.chain, self.replicate)
         mu = task.mu
         leak = max(float(np.sum(mu**3) / (mu @ mu) ** 2) - 1, 0.0)

@@ -17,8 +17,8 @@ LONG = 59_049
 
 @dataclass(frozen=True)
 class AssumptionsJob(Job):
-    """One run of Algorithm 1 to the letter: sign not resolved, the theorem's thresholds, and all
-    three stages.
+    """One run of Algorithm 1 to the letter, with the theorem's thresholds and all three stages, and
+    without resolving the sign.
     """
 
     label: ClassVar = {"experiment": "theorem", "job": "AssumptionsJob"}
@@ -78,8 +78,8 @@ class AssumptionsJob(Job):
 
 
 def thinned(history: Table) -> Table:
-    """Every twentieth step, the last of each stage, and numbers to six digits: enough for a line,
-    and the file stays small."""
+    """Every twentieth step and the last step of each stage, with numbers to six digits, which is
+    enough for a line and keeps the file small."""
     stage = history["stage"]
     last = np.r_[stage[1:] != stage[:-1], True]
     return shortened(where(history, last | (history["step"] % 20 == 0)))

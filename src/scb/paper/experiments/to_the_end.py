@@ -1,11 +1,11 @@
-"""What ℓ1 buys, judged where Algorithm 1 ends: Stage 2 with λ = 0 or λ > 0, as it is and after
-thresholding-normalisation and Stage 3.
+"""The benefit of ℓ1, judged where Algorithm 1 ends: Stage 2 with λ = 0 or λ > 0, judged at its end
+and again after thresholding-normalisation and Stage 3.
 
-Why ℓ1 may not be needed: without it, one entry of A off the support is noise of variance about
-ηρ/(2BK_Pμ_k), whatever T is. ‖Δ_A‖² is the sum of NT of them and grows like T. But the threshold
-1/(6Q) acts on them one by one, and requires only that the largest be below it: B ∝ log(NT). T then
-matters only for stability: a step on V multiplies V − μ1ᵀ by 1 − η_V‖A‖_μ², and ‖A‖_μ² contains
-‖Δ_A‖².
+There is a reason why ℓ1 may not be needed. Without ℓ1, one entry of A off the support is noise of
+variance about ηρ/(2BK_Pμ_k), whatever T is. ‖Δ_A‖² is a sum over NT such entries and grows like T.
+But the threshold 1/(6Q) acts on the entries one by one, and requires only that the largest entry be
+below it: B ∝ log(NT). T then matters only for stability: a step on V multiplies V − μ1ᵀ by 1 −
+η_V‖A‖_μ², and ‖A‖_μ² contains ‖Δ_A‖².
 """
 
 from collections.abc import Callable
@@ -39,8 +39,8 @@ LARGEST = 1 << 26  # the batches of a search
 
 @dataclass(frozen=True)
 class Ends:
-    """One run: ‖Δ_A‖_μ² and the largest entry off the support after Stage 2, and squared distances
-    there and at the end."""
+    """The results of one run: ‖Δ_A‖_μ² and the largest entry off the support after Stage 2, and the
+    squared distances after Stage 2 and at the end."""
 
     diverged: bool
     square_A: float = np.nan
@@ -51,13 +51,13 @@ class Ends:
     end_A: float = np.nan
 
     def within(self, ending: str, epsilon: float) -> bool:
-        """Whether both squared distances are at most ε there."""
+        """Whether both squared distances are at most ε at that point."""
         pair = (self.end_V, self.end_A) if ending == "the end" else (self.stage_V, self.stage_A)
         return not self.diverged and max(pair) <= epsilon
 
 
 def to_the_end(task: Task, multiple: float, batch_size: int, eta: float) -> Recipe:
-    """Stage 2 as ``second_stage`` has it, then thresholding-normalisation and Stage 3."""
+    """The Stage 2 of ``second_stage``, followed by thresholding-normalisation and Stage 3."""
     recipe = second_stage(task, multiple, batch_size, eta)
     last = Stage(
         name="3",
@@ -72,7 +72,7 @@ def to_the_end(task: Task, multiple: float, batch_size: int, eta: float) -> Reci
 
 
 def simulated_ends(task: Task, recipe: Recipe, seed: int) -> Ends:
-    """The run by the simulation, whose cost does not depend on the batch size."""
+    """The simulated run, whose cost does not depend on the batch size."""
     # Not above: the other jobs do without SciPy
     from scb.training.simulation import simulate
 
@@ -130,7 +130,7 @@ def _largest_off_support(task: Task, A: Array) -> float:
 
 @dataclass(frozen=True)
 class EndJob(Job):
-    """One run at one batch size, with real gradients or simulated ones."""
+    """One run at one batch size, with real or simulated gradients."""
 
     label: ClassVar = {"experiment": "to the end", "job": "EndJob"}
     usual: ClassVar = {"device": None}
@@ -153,7 +153,7 @@ class EndJob(Job):
         return 0.1 + (self.batch_size + LAST_BATCH) * 60 * self.T * 1.3e-9
 
     def run(self) -> Rows:
-        """One row: what ``Ends`` says."""
+        """One row: the fields of ``Ends``."""
         task = random_task(self.N, self.T, 2, self.replicate, self.ensemble)
         recipe = to_the_end(task, self.multiple, self.batch_size, self.eta)
         if self.gradients == "simulated":
@@ -182,8 +182,8 @@ class LeastEndJob(Job):
         return (0.3 + 5e-7 * self.N * self.T / 3 + 5 * noise) * 0.1 / self.eta
 
     def run(self) -> Rows:
-        """One row per goal: the least batch, ``samples`` of Stage 2 with it, ‖Δ_A‖_μ² there, and
-        the least batch from which on runs do not diverge.
+        """One row per goal: the least batch, the ``samples`` of Stage 2 with this batch, ‖Δ_A‖_μ²
+        with it, and the least batch from which runs do not diverge.
         """
         task = random_task(self.N, self.T, 2, self.replicate, self.ensemble)
         runs = self._search(task)
@@ -217,8 +217,8 @@ class LeastEndJob(Job):
 
 
 def least(runs: list[tuple[int, Ends]], good: Callable[[Ends], bool]) -> tuple[float, Ends]:
-    """The least batch whose run is good, as is that of the next batch, with its run; ∞ if there is
-    none.
+    """The least batch for which its run and the run with the next batch are good, and its run; ∞ if
+    there is no such batch.
     """
     for (batch, first), (_, second) in pairwise(runs):
         if good(first) and good(second):

@@ -1,5 +1,5 @@
-"""Training with real mini-batches, every replicate on a random task of its own: by the paper's
-methods, and by the softmax."""
+"""Training with real mini-batches, with a new random task for every replicate, by the paper's
+methods and with softmax attention."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -47,9 +47,9 @@ SUMMARY += ("sim_A", "dist_V_star", "dist_A_star", "sim_A_star")
 
 @dataclass(frozen=True)
 class TrainingJob(Job):
-    """One task, learned by all methods, which share Stage 1.
+    """One task, learned by all methods from the same Stage 1.
 
-    ``rate`` multiplies all of the paper's step sizes; a ``summary`` keeps these steps of a run
+    ``rate`` multiplies all of the paper's step sizes; ``summary`` lists the steps of a run to keep
     instead of its whole history.
     """
 
@@ -76,7 +76,7 @@ class TrainingJob(Job):
 
     @property
     def seed(self) -> int:
-        """One seed whatever the methods are, so that they see the same samples in all tables."""
+        """One seed for all methods, so they see the same samples in all tables."""
         facts = {"N": self.N, "T": self.T, "replicate": self.replicate}
         changed = {
             "ensemble": self.ensemble,
@@ -90,8 +90,8 @@ class TrainingJob(Job):
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The seed and all fields but the methods, which are a column of their own, and what says
-        how rows are chosen."""
+        """The seed and all fields, except the methods, which have their own column, and the fields
+        that say how rows are chosen."""
         return {
             name: value
             for name, value in super().columns.items()
@@ -108,7 +108,7 @@ class TrainingJob(Job):
         return replace(made, stages=(first, replace(two, steps=self.steps - STAGE_ONE, **rates)))
 
     def run(self) -> Rows:
-        """The histories, one after the other."""
+        """The histories, one after another."""
         task = random_task(self.N, self.T, 2, self.replicate, self.ensemble, self.K_P)
         recipes = [self.recipe(method, task) for method in self.methods]
         first = train(
@@ -137,7 +137,7 @@ class TrainingJob(Job):
 
 
 def summarised(history: Table, steps: tuple[int, ...]) -> Table:
-    """The rows of these steps and the last one, which is earlier where a run diverged, and the
+    """The rows of these steps and of the last step, which is earlier if the run diverged, with the
     columns of ``SUMMARY``."""
     step = history["step"]
     chosen = np.isin(step, steps) | (np.arange(len(step)) == len(step) - 1)
@@ -145,15 +145,15 @@ def summarised(history: Table, steps: tuple[int, ...]) -> Table:
 
 
 def lost_to_noise(runs: Table) -> NDArray[np.bool_]:
-    """Whether A* is not within 0.1 of Q, and not on its way there either: ‖Δ_A‖_μ is not below the
-    signal |α_A|·√K_Q."""
+    """Whether A* is not within 0.1 of Q and not approaching it either, since ‖Δ_A‖_μ is not below
+    the signal |α_A|·√K_Q."""
     found = runs["dist_A_star"] <= 0.1
     signal = np.abs(runs["alpha_A"]) * np.sqrt(runs["K_Q"])
     return ~found & ~(runs["delta_A"] < signal)
 
 
 def shortened(rows: Rows) -> Table:
-    """All numbers to six digits, so that files stay small."""
+    """All numbers to six digits, which keeps files small."""
     table = {name: np.atleast_1d(values) for name, values in rows.items()}
     return {
         name: np.array([float(f"{v:.6g}") for v in x]) if x.dtype.kind == "f" else x
@@ -184,8 +184,8 @@ class LateJob(Job):
         return 64 * self.T * len(LATE) * self.steps * 8e-10
 
     def run(self) -> Rows:
-        """One row per method: distance and loss at the end, where they were least, and the loss
-        where the distance was least.
+        """One row per method: the distance and the loss at the end, the steps where each was least,
+        and the loss where the distance was least.
         """
         size = {"N": self.N, "T": self.T, "ensemble": self.ensemble}
         job = TrainingJob(
@@ -214,7 +214,7 @@ class LateJob(Job):
 
 @dataclass(frozen=True)
 class SoftmaxJob(Job):
-    """One run: its history, or what it has learned."""
+    """One run, which returns its history or what it has learned."""
 
     label: ClassVar = {"experiment": "softmax", "job": "Job"}
     seconds: ClassVar = 0.4
@@ -227,12 +227,12 @@ class SoftmaxJob(Job):
 
     @property
     def seed(self) -> int:
-        """One seed for the history and for the patterns: they come from the same run."""
+        """One seed for the history and for the patterns, which come from the same run."""
         return seed_of(use="softmax", model=self.model, replicate=self.replicate)
 
     def run(self) -> Rows:
-        """The history; or the entries of V and A, and of the true P and Q, if ``patterns`` are
-        asked for."""
+        """The history or, if ``patterns`` are requested, the entries of V and A and of the true P
+        and Q."""
         task = random_task(self.N, self.T, 2, self.replicate)
         recipe = {"softmax": softmax, "linear": tuned}[self.model](task)
         run = train(task, recipe, self.seed, every=20, judge=False)
@@ -257,8 +257,8 @@ class SoftmaxJob(Job):
 
 @dataclass(frozen=True)
 class LastStageJob(Job):
-    """Stages 1 and 2 of the tuned recipe; then either Stage 3, or Stage 2 continued for as many
-    steps with as many samples.
+    """Stages 1 and 2 of the tuned recipe, followed either by Stage 3 or by more of Stage 2 with the
+    same number of steps and samples.
     """
 
     label: ClassVar = {"experiment": "last stage", "job": "Job"}
@@ -271,12 +271,12 @@ class LastStageJob(Job):
 
     @property
     def seed(self) -> int:
-        """One seed for both, so that they begin with the same run."""
+        """One seed for both variants, so they begin with the same run."""
         return seed_of(use="last stage", N=self.N, T=self.T, replicate=self.replicate)
 
     def run(self) -> Rows:
-        """One row: distances and the difference of the signals before the last stage and after
-        it."""
+        """One row: the distances and the difference of the signals before and after the last
+        stage."""
         task = random_task(self.N, self.T, 2, self.replicate)
         recipe = tuned(task)
         one, two, three = recipe.stages
@@ -299,8 +299,8 @@ class LastStageJob(Job):
 
 @dataclass(frozen=True)
 class PreconditionerJob(Job):
-    """One attention vector of length T: entries within ``spread`` of uniform; with a₁ = ``first``,
-    if that is not 0."""
+    """One attention vector of length T, with entries within ``spread`` of uniform, and with a₁ =
+    ``first`` if ``first`` is not 0."""
 
     label: ClassVar = {"experiment": "preconditioner", "job": "Job"}
     usual: ClassVar = Job.usual | {"spread": 0.01}

@@ -1,5 +1,5 @@
-"""How many samples it takes to know P and Q to ε: from scratch, with transfer, and by the letter of
-the paper; and where transfer ends.
+"""The number of samples needed to learn P and Q to within ε, from scratch, with transfer, and
+exactly as in the paper; and the limits of transfer.
 """
 
 import warnings
@@ -40,8 +40,8 @@ class TransferJob(Job):
         return (40_000 if self.overlap else 45_000) * self.T * 7e-10 + 0.05
 
     def run(self) -> Rows:
-        """One row: samples until both distances are ε, until A normalised is within 0.1 of Q, all
-        samples, distances at the end."""
+        """One row: the samples until both distances are ε, the samples until A normalised is within
+        0.1 of Q, the total number of samples, and the distances at the end."""
         task = random_task(self.N, self.T, 2, self.replicate)
         if self.overlap:
             related = task.related(
@@ -98,8 +98,8 @@ def family_task(family: str, N: int, T: int, sparsity: int, replicate: int) -> T
 
 @dataclass(frozen=True)
 class PretrainedJob(Job):
-    """Transfer from end to end: V̂ is trained by ``tuned`` on a related task, then used on this
-    one."""
+    """Transfer from end to end: V̂ is trained by ``tuned`` on a related task and then used on this
+    task."""
 
     label: ClassVar = {"experiment": "transfer", "job": "PretrainedJob"}
 
@@ -118,7 +118,7 @@ class PretrainedJob(Job):
         return 0.2 + samples * self.T * (1.5e-9 if self.N == 3 else 3e-9)
 
     def run(self) -> Rows:
-        """One row: what V̂ was like, what became of it, and what the run says of itself."""
+        """One row: measures of V̂, the result of the run, and the verdict of the run on itself."""
         task = family_task(self.family, self.N, self.T, self.sparsity, self.replicate)
         seed = seed_of(
             use="related", N=self.N, T=self.T, overlap=self.overlap, replicate=self.replicate
@@ -147,10 +147,10 @@ class PretrainedJob(Job):
 
 @dataclass(frozen=True)
 class DriftJob(Job):
-    """Stage 1 as the paper has it: the drift η/(T·K_Q) has to decide the sign. Simulated, with the
-    batch that this should need.
+    """A simulated Stage 1 as in the paper, where the drift η/(T·K_Q) has to decide the sign, with
+    the batch that this should require.
 
-    The batch is ``sign_batch`` of ``experiments.projector``: it grows like T² with the paper's
+    The batch is ``sign_batch`` of ``experiments.projector``, which grows like T² with the paper's
     projector and like T with the μ-projector.
     """
 
@@ -164,8 +164,8 @@ class DriftJob(Job):
     goal: float = 0.95  # probability of the right sign
 
     def run(self) -> Rows:
-        """One row: samples until |α_A| is 0.1 and its sign there; if it never is, ∞ and the sign at
-        the end."""
+        """One row: the samples until |α_A| is 0.1, and the sign of α_A then; if |α_A| never reaches
+        0.1, ∞ and the sign at the end."""
         task = random_task(self.N, self.T, 2, self.replicate)
         steps = ceil(2 * log(self.T) / self.eta)
         batch_size = ceil(sign_batch(task, self.eta, "euclidean", self.goal))

@@ -19,7 +19,7 @@ from scb.training.starts import UniformAttention
 
 
 def windows(tokens: Tokens, T: int) -> Batch:
-    """Every window of T + 2 tokens as a sample: context, last token, label. Nothing is copied."""
+    """Every window of T + 2 tokens as a sample (context, last token and label), without copies."""
     all_windows = sliding_window_view(tokens, T + 2)
     return Batch(all_windows[:, :T], all_windows[:, T], all_windows[:, T + 1])
 
@@ -29,8 +29,8 @@ class WindowsJob(Job):
     """One run of ``tuned`` on mini-batches from a data set: the windows of one sequence, or as many
     independent samples.
 
-    Algorithm 1 has to know μ. It is given the μ of the task, or the frequencies of the tokens in
-    the data, which are all that a learner has.
+    Algorithm 1 has to know μ. It receives the μ of the task, or the frequencies of the tokens in
+    the data, which are all that a learner would know.
     """
 
     label: ClassVar = {"experiment": "windows", "job": "WindowsJob"}
@@ -48,8 +48,8 @@ class WindowsJob(Job):
         return 0.5 + (8e-5 if self.data == "sequence" else 2e-5) * self.length
 
     def run(self) -> Rows:
-        """One row: signals and distances at the end; whether A has the right support, and whether
-        the likelihood finds it."""
+        """One row: the signals and distances at the end, whether A has the right support, and
+        whether the likelihood finds the right support."""
         task = random_task(self.N, self.T, 2, self.replicate)
         seed = seed_of(
             use="windows", N=self.N, T=self.T, length=self.length, replicate=self.replicate
@@ -76,7 +76,7 @@ class WindowsJob(Job):
 
 @dataclass(frozen=True)
 class MarginalJob(Job):
-    """How often each token occurs in one long sequence, beside μ."""
+    """How often each token occurs in one long sequence, compared with μ."""
 
     label: ClassVar = {"experiment": "windows", "job": "MarginalJob"}
     seconds: ClassVar = 3.0
@@ -88,8 +88,8 @@ class MarginalJob(Job):
     parts: int = 40
 
     def run(self) -> Rows:
-        """One row: Σ|frequency − μ|/2; what chance would make of it, from the spread of 40 parts;
-        the largest difference/error."""
+        """One row: Σ|frequency − μ|/2; the value that chance alone would produce, from the spread
+        of 40 parts; and the largest ratio of difference to error."""
         task = random_task(self.N, self.T, 2, self.replicate)
         # The beginning is drawn from μ
         tokens = generate(task, self.length, self.seed)[10 * self.T :]

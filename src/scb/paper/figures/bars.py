@@ -9,9 +9,10 @@ from scb.jobs.table import Table, by_value, quartiles, where, wilson
 
 
 def quartile_bars(ax: Axes, table: Table, x: str, y: str, number: int, label: str) -> None:
-    """A mark at the median of column y for each value of column x, and a bar between its quartiles.
+    """Draw a mark at the median of column y for each value of column x, and a bar between the
+    quartiles.
 
-    Rows in which y is not finite are left out. ``number`` picks colour and marker.
+    Rows in which y is not finite are left out. ``number`` selects the colour and the marker.
     """
     rows = where(table, np.isfinite(table[y]))
     if rows[x].size:
@@ -21,8 +22,8 @@ def quartile_bars(ax: Axes, table: Table, x: str, y: str, number: int, label: st
 
 
 def log_ticks(ax: Axes, xs: list[float]) -> None:
-    """Logarithmic axes: marks where something was measured, at every other place if crowded;
-    numbers at the other axis."""
+    """Logarithmic axes with ticks where something was measured, or at every other such place if
+    they are crowded, and with numbers at the other axis."""
     ax.set(xscale="log", yscale="log")
     crowded = sum(len(f"{x:g}") for x in xs) > 25
     shown = sorted(xs)[:: 2 if crowded else 1]
@@ -39,7 +40,7 @@ def log_ticks(ax: Axes, xs: list[float]) -> None:
 
 
 def share_bars(ax: Axes, table: Table, x: str, hits: str, number: int, label: str) -> None:
-    """The share of rows that are hits at each x, with Wilson's 95 % interval.
+    """Draw the share of rows that are hits at each x, with Wilson's 95 % interval.
 
     ``number`` picks colour and marker.
     """

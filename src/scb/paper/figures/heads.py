@@ -19,7 +19,8 @@ READ = {
 
 
 def several_heads(title: str, heads: Table, sparse_heads: Table) -> Figure:
-    """F33: measured against predicted steps; the loss of equal heads; overlaps with the truth."""
+    """F33: measured against predicted steps; the loss of equal heads; overlaps with the true
+    heads."""
     figure, (left, middle, right) = panels(3, title, height=3.6)
     random = pick(heads, start="random")
     for i, number in enumerate(values(random, "number")):

@@ -1,4 +1,4 @@
-"""F21, F22 and F24: what was run on a GPU."""
+"""F21, F22 and F24: experiments that were run on a GPU."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ STAGES = (1, 2, 3)
 
 def real(title: str, table: Table) -> Figure:
     """F21: the signal and the error of A in real runs at the largest of the paper's simulated
-    sizes, beside simulated runs."""
+    sizes, compared with simulated runs."""
     largest = pick(table, N=table["N"].max(), method="proximal")
     figure, axes = panels(2, title, width=3.8, height=2.8)
     for ax, column in zip(axes, ("alpha_A", "delta_A"), strict=True):
@@ -49,8 +49,8 @@ def real(title: str, table: Table) -> Figure:
 
 
 def signs(title: str, table: Table) -> Figure:
-    """F22: the least batch against T, and how often Stage 1 finds the sign with a multiple of
-    it."""
+    """F22: the least batch against T, and how often Stage 1 finds the sign with a multiple of the
+    least batch."""
     figure, (left, right) = panels(2, title, width=4.4, height=3.4)
     for number, projector in enumerate(("euclidean", "mu")):
         _signs_of(left, right, pick(table, projector=projector), number, projector)
@@ -95,7 +95,7 @@ def _signs_of(left: Axes, right: Axes, table: Table, number: int, projector: str
 
 def plan(title: str, table: Table) -> Figure:
     """F24: one run at the planner's batch sizes, stage by stage, with what the lemmas promise at
-    the end of each."""
+    the end of each stage."""
     figure, (signals, errors) = panels(2, title, width=4.4, height=3.2)
     N, sparsity, epsilon = (float(table[name][0]) for name in ("N", "sparsity", "epsilon"))
     ends = [int(table["step"][table["stage"] == stage][-1]) for stage in STAGES]

@@ -1,5 +1,5 @@
-"""F2, F5, F9: training beside what it is compared with: the softmax, the Gaussian simulation, and
-the population's flow."""
+"""F2, F5, F9: training compared with softmax attention, with the Gaussian simulation, and with the
+flow of the population process."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,8 +14,8 @@ from scb.theory.dynamics import population_drift
 
 
 def softmax(title: str, patterns: Table, table: Table) -> Figure:
-    """F2: learned attention and value matrices of softmax and linear attention beside the truth,
-    and both loss curves."""
+    """F2: the learned attention and value matrices of softmax and linear attention next to the true
+    ones, and both loss curves."""
     figure, axes = grid(2, 4, title, width=2.55, height=2.05, beside=2, width_ratios=(1, 1, 1, 1.5))
     sources = {
         "softmax": ("softmax", "A", "V"),
@@ -67,8 +67,8 @@ def _by_samples(ax: Axes, table: Table, y: str, number: int, label: str) -> None
 
 
 def simulation(title: str, simulated: Table, prediction: Table) -> Figure:
-    """F5: signals and errors at N = 100 and 500; in the last row, real gradients beside the
-    simulation of the same steps.
+    """F5: signals and errors at N = 100 and 500; in the last row, real gradients and the simulation
+    of the same steps.
     """
     Ns = values(simulated, "N")
     figure, axes = grid(

@@ -1,4 +1,4 @@
-"""Where noise wins."""
+"""F13: where noise wins."""
 
 import numpy as np
 from matplotlib.figure import Figure

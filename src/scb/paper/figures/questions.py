@@ -1,4 +1,4 @@
-"""F27 to F30: what ℓ1 buys, where the T² of Stage 1 comes from, transfer to the letter, and the
+"""F27 to F30: the benefit of ℓ1, the origin of the T² of Stage 1, transfer to the letter, and the
 step size of softmax.
 """
 
@@ -28,8 +28,9 @@ def powered(name: str, slope: Number) -> str:
 
 
 def to_the_end(title: str, table: Table, runs: Table, longest: Table) -> Figure:
-    """F27: the least batch of Stage 2 against T, without and with ℓ1, as the stage leaves it and
-    after normalisation and Stage 3; and why: ‖Δ_A‖² grows with T, the largest entry does not."""
+    """F27: the least batch of Stage 2 against T, without and with ℓ1, judged at the end of the
+    stage and after normalisation and Stage 3. The other panels show why: ‖Δ_A‖² grows with T,
+    whereas the largest entry does not."""
     ensembles = values(table, "ensemble")
     figure, axes = panels(len(ensembles) + 1, title, width=3.9, height=3.9)
     shown = pick(table, N=3, eta=table["eta"].max(), epsilon=table["epsilon"].min())
@@ -83,8 +84,8 @@ def _largest_entry(ax: Axes, runs: Table) -> None:
 
 
 def spread_of_mu(title: str, table: Table) -> Figure:
-    """F28: the least batch that finds the sign with the paper's projector, for each spread of μ;
-    and its exponent in T against the spread, with both projectors."""
+    """F28: the least batch that finds the sign with the paper's projector, for each spread of μ,
+    and the exponent of the least batch in T against the spread, with both projectors."""
     figure, (left, right) = panels(2, title, width=4.4, height=3.6)
     simulated = pick(table, gradients="simulated")
     for number, spread in enumerate(values(pick(simulated, chain="strong"), "spread")):
@@ -130,8 +131,8 @@ def _exponents(ax: Axes, table: Table) -> None:
 
 
 def transfer_to_the_letter(title: str, table: Table) -> Figure:
-    """F29: how often Theorem 4.1, followed to the letter, learns, against its condition; and Δ_V
-    beside the signal.
+    """F29: how often runs that follow Theorem 4.1 to the letter learn, against its condition; and
+    Δ_V compared with the signal.
     """
     figure, (left, right) = panels(2, title, width=4.4, height=3.6)
     simulated = pick(table, gradients="simulated")
@@ -181,8 +182,8 @@ def _placed(table: Table) -> Table:
 
 
 def softmax_steps(title: str, table: Table) -> Figure:
-    """F30: samples until the signal of softmax attention shows, and how right it is in the end,
-    against T, for step sizes of W that grow differently with T."""
+    """F30: the samples until the signal of softmax attention shows, and how accurate the attention
+    is in the end, against T, for step sizes of W that grow differently with T."""
     ensembles = values(table, "ensemble")
     figure, axes = grid(2, len(ensembles), title, width=4.4, height=2.8)
     for column, ensemble in enumerate(ensembles):

@@ -1,5 +1,5 @@
-"""F15 to F19: rates, the need of ℓ1, softmax dynamics, a run inside all assumptions, windows of one
-sequence."""
+"""F15 to F19: rates, the need for ℓ1, softmax dynamics, a run inside all assumptions, and windows
+of one sequence."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -62,7 +62,8 @@ def _exponent_marks(
 
 
 def rates(title: str, table: Table) -> Figure:
-    """F15: exponents of the least number of samples of each stage, beside the printed ones."""
+    """F15: exponents of the least number of samples of each stage, next to the printed
+    exponents."""
     return _exponent_marks(title, table, BASE)
 
 
@@ -126,8 +127,8 @@ def softmax(title: str, attention: Table, elsewhere: Table) -> Figure:
 
 
 def theorem(title: str, table: Table) -> Figure:
-    """F18: Algorithm 1 to the letter where all assumptions hold; thin dashed lines where Stage 1
-    took the wrong sign.
+    """F18: Algorithm 1 to the letter where all assumptions hold; runs in which Stage 1 took the
+    wrong sign are thin dashed lines.
     """
     figure, axes = panels(2, title, width=4.2, height=3.0)
     for number, projector in enumerate(values(table, "projector")):

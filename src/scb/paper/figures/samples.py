@@ -1,4 +1,4 @@
-"""F7, F10, F11, F12: how many samples it takes, with the paper's algorithms and beyond them."""
+"""F7, F10, F11, F12: the number of samples that the paper's algorithms and other methods need."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,7 +12,8 @@ from scb.paper.numbers import average
 
 
 def transfer(title: str, table: Table, drift: Table) -> Figure:
-    """F7: samples until both distances are ε, and what the drift would need to decide the sign."""
+    """F7: the samples until both distances are ε, and the samples that the drift would need to
+    decide the sign."""
     figure, (ax,) = panels(1, title, width=6.0, height=3.4)
     lines = {"from scratch, sign resolved by skewness": (pick(table, overlap=0.0), "reached")}
     lines |= {
@@ -34,8 +35,8 @@ def transfer(title: str, table: Table, drift: Table) -> Figure:
 
 
 def support(title: str, found: Table, trained: Table, drift: Table) -> Figure:
-    """F10: samples until the whole support is known, against T; and for how many tasks it is known,
-    against n.
+    """F10: the samples until the whole support is known, against T; and the number of tasks for
+    which it is known, against n.
     """
     figure, (ax, success) = panels(2, title, width=4.8, height=3.6)
     lines = {"Algorithm 1, sign resolved": (pick(trained, overlap=0.0), "found")}
@@ -82,7 +83,7 @@ def _against_T(
 
 
 def bound(title: str, table: Table) -> Figure:
-    """F11: squared errors over the Cramér–Rao bound."""
+    """F11: squared errors divided by the Cramér–Rao bound."""
     figure, axes = panels(2, title, height=3.0)
     for ax, name, error in zip(axes, "PQ", ("V − P", "A − Q"), strict=True):
         for number, N in enumerate(values(table, "N")):

@@ -18,10 +18,10 @@ NUMBER = {name: i for i, name in enumerate(NAMES)}  # a method looks the same in
 
 
 def with_right_sign(table: Table) -> Table:
-    """The rows of tasks on which the paper's literal method ends with α_A > 0: the others are near
-    the mirror image (F8).
+    """The rows of tasks on which the paper's literal method ends with α_A > 0; the other tasks end
+    near the mirror image (F8).
 
-    All rows if there is no such task, which happens where the tasks are few.
+    If there is no such task, which happens if there are few tasks, all rows are returned.
     """
     end = at(pick(table, method="proximal"))
     right = end["replicate"][end["alpha_A"] > 0]
@@ -29,7 +29,8 @@ def with_right_sign(table: Table) -> Table:
 
 
 def convergence(title: str, table: Table) -> Figure:
-    """F1: both distances to the truth; stars are the proximal method after normalisation."""
+    """F1: both distances to the true matrices; stars show the proximal method after
+    normalisation."""
     table = with_right_sign(table)
     figure, axes = panels(2, title)
     for ax, layer, label in zip(axes, "VA", ("‖V − P‖$_μ$", "‖A − Q‖$_μ$"), strict=True):
@@ -59,7 +60,7 @@ def signals(title: str, table: Table) -> Figure:
 
 
 def similarity(title: str, table: Table) -> Figure:
-    """F4: μ-cosines with the truth, of V, of A, and of A after normalisation."""
+    """F4: μ-cosines of V, of A, and of A after normalisation with the true matrices."""
     columns = {"sim_V": "V with P", "sim_A": "A with Q", "sim_A_star": "A with Q, normalised"}
     figure, axes = _columns(1, with_right_sign(table), title, columns)
     for ax in axes.flat:
@@ -98,7 +99,8 @@ def sizes(title: str, smallest: Table, others: Table) -> Figure:
 
 
 def signs(title: str, table: Table) -> Figure:
-    """F8: the signal at the end, seed by seed, by the letter and with the sign resolved."""
+    """F8: the signal at the end for each seed, exactly as in the paper and with the sign
+    resolved."""
     figure, axes = panels(2, title, height=2.6)
     methods = {"proximal": "as printed", "proximal, sign settled": "sign resolved by skewness"}
     for ax, (method, name) in zip(axes, methods.items(), strict=True):

@@ -12,7 +12,7 @@ CASE = ("N", "T", "sparsity", "family")
 
 
 def pretrained(title: str, table: Table, overlaps: Table) -> Figure:
-    """F20: share of runs that learn both layers, against the overlap (for each N and θ), and by
+    """F20: the share of runs that learn both layers, against the overlap (for each N and θ), and by
     size, sparsity and family."""
     sizes = values(overlaps, "N")
     figure, axes = panels(len(sizes) + 1, title, width=3.9, height=3.4)

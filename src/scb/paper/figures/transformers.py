@@ -42,8 +42,8 @@ GROUPS = {"scaling": 0, "design": 0, "proximal": 1, "transfer": 2}
 
 
 def samples(title: str, table: Table, baselines: Table) -> Figure:
-    """F25: samples until a tenth of the excess loss is left, against T, and at T = 128 for one
-    change at a time."""
+    """F25: the samples until a tenth of the excess loss is left, against T, and the same at T = 128
+    for one change at a time."""
     figure, (ten, three, bars) = panels(3, title, 4.0, 4.4)
     for ax, N in ((ten, 10), (three, 3)):
         lines = {
@@ -129,8 +129,8 @@ def _bars(ax: Axes, table: Table) -> None:
 
 
 def stages(title: str, table: Table, decoders: Table) -> Figure:
-    """F26: what probe sees along training; the two signals against each other; decoders on one long
-    sequence."""
+    """F26: the results of ``probe`` during training; the two signals against each other; decoders
+    on one long sequence."""
     figure, (course, plane, sequences) = panels(3, title, 4.0, 3.6)
     _course(course, _common(pick(table, start="fresh")))
     _plane(plane, table)

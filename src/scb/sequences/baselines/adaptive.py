@@ -1,8 +1,9 @@
-"""Predictions that learn from the sequence that they predict: from its recent symbols, from what
-came after the current symbol lately, and from the last time that the same recent symbols occurred.
+"""Predictors that learn from the sequence that they predict: from its recent symbols, from what
+recently followed the current symbol, and from what followed the last occurrence of the same recent
+symbols.
 
-Each produces (n + 1, N) distributions for a sequence of n codes: row t is that of symbol t, from
-the symbols before it. A negative code is a gap.
+Each predictor returns an (n + 1, N) array for a sequence of n codes. Row t is the distribution of
+symbol t, given the symbols before it. A negative code is a gap.
 """
 
 from collections.abc import Iterable
@@ -31,7 +32,7 @@ def _decayed(codes: Ints, N: int, half_life: float) -> Array:
 
 @dataclass(frozen=True)
 class RecentFrequencies:
-    """How often each symbol came lately, beside the distribution of all labels."""
+    """The frequencies of recent symbols, added to the distribution of all labels."""
 
     prior: Array  # (N,)
     half_life: float  # in symbols
@@ -44,7 +45,9 @@ class RecentFrequencies:
 
 @dataclass(frozen=True)
 class RecentPairs:
-    """What came after the current symbol lately, beside what comes after it in general."""
+    """The frequencies of what recently followed the current symbol, added to its usual
+    distribution.
+    """
 
     pairs: Array  # (N, N), row k is the distribution after symbol k
     prior: Array  # (N,), for symbols after a gap
@@ -64,8 +67,8 @@ class RecentPairs:
 
 @dataclass(frozen=True)
 class LongestMatch:
-    """What came after the recent symbols the last time that they came, in this sequence or else in
-    the data of the fit. It is as sure as matches of this length were right.
+    """The symbol that followed the last occurrence of the recent symbols, in this sequence or else
+    in the data of the fit. Its probability is how often matches of this length were right.
 
     Without a match, all symbols are equally likely.
     """
@@ -81,7 +84,7 @@ class LongestMatch:
 
     @classmethod
     def fit(cls, sequences: Iterable[Ints], N: int) -> "LongestMatch":
-        """Remember sequences of codes; matches are too long to be likely by chance."""
+        """Remember sequences of codes; a match must be too long to be likely by chance."""
         texts = list(sequences)
         total = max(sum(map(len, texts)), 2)
         shortest = max(1, deepest(N, 1 + int(np.ceil(np.log(total) / np.log(max(N, 2))))))
@@ -99,8 +102,8 @@ class LongestMatch:
         return np.where(codes >= (self.N + 1) ** (self.shortest - 1), codes, -1).tolist()
 
     def found(self, codes: Ints) -> tuple[Ints, Ints]:
-        """(n + 1,), (n + 1,): what a match says of each symbol, −1 if there is none; and by how
-        many symbols the match is longer than the shortest one.
+        """(n + 1,), (n + 1,): the symbol that a match predicts at each place, −1 if there is no
+        match; and by how many symbols the match is longer than the shortest one.
         """
         said = np.full(codes.size + 1, -1)
         longer = np.zeros(codes.size + 1, np.int64)

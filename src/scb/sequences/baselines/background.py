@@ -1,9 +1,9 @@
-"""The background of a model of lags, if it is more than the distribution of all labels: what the
-recent symbols predict, or another model.
+"""The background of a model of lags, where it is more than the distribution of all labels: the
+prediction from the recent symbols, or another model.
 
-Such a background gives each window a distribution of its own. During a fit, that distribution must
-not have seen the label of the window (``cross_fitted``); afterwards it comes from all the data
-(``attached``).
+Such a background gives each window a separate distribution. During a fit, this distribution must be
+independent of the label of the window (``cross_fitted``). After the fit, the distribution is
+estimated from all the data (``attached``).
 """
 
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ class WindowBackground(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is, in words."""
+        """A short description of the background."""
         ...
 
     @property
@@ -48,7 +48,9 @@ class WindowBackground(Protocol):
         ...
 
     def cross_fitted(self, data: Data) -> Data:
-        """The data of the fit, each window with a distribution that has not seen its label."""
+        """The data of the fit, each window with a distribution that was estimated without its
+        label.
+        """
         ...
 
     def attached(self, data: Data) -> Data:
@@ -74,7 +76,7 @@ class RecentBackground:
 
     @property
     def name(self) -> str:
-        """Kind and order."""
+        """The kind and order of the model."""
         return self.model.name
 
     @property
@@ -165,12 +167,12 @@ def _background(model: HistoryModel, labels: Histories) -> Background:
 
 @dataclass(frozen=True)
 class ModelBackground:
-    """A fitted model with ``predict_proba`` as background. It must not have seen the data, since it
-    cannot be cross-fitted here.
+    """A fitted model with ``predict_proba`` as background. The model must not have been fitted to
+    the data, since it cannot be cross-fitted here.
 
-    It is asked for the distribution of the next symbol after rows (n, max_lag) of symbols, the
-    oldest first, None if there is none: ``SparseContextualBigram`` takes these as sequences, a
-    classifier of scikit-learn as features.
+    The model predicts the distribution of the next symbol from rows (n, max_lag) of symbols, the
+    oldest first, with None where there is no symbol. ``SparseContextualBigram`` reads these rows as
+    sequences, whereas a classifier of scikit-learn reads them as features.
     """
 
     model: Any
@@ -197,7 +199,9 @@ class ModelBackground:
         return replace(data, partitions=held, own_background=True)
 
     def distributions(self, rows: NDArray[Any]) -> Array:
-        """(n, N): the predictions of the model after rows (n, T) of codes, N if there is none."""
+        """(n, N): the predictions of the model after rows (n, T) of codes, N where there is no
+        symbol.
+        """
         N = len(self.classes)
         symbols = np.array([*self.classes.tolist(), None], dtype=object)[rows]
         if not (rows == N).any():

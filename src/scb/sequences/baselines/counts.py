@@ -1,9 +1,9 @@
-"""How often each symbol came after each history: all that n-grams, context trees and PPM need.
+"""How often each symbol followed each history: all that n-grams, context trees and PPM need.
 
 The history of a label is the symbols before it, as far back as ``depth``, a gap, or the start of
-its sequence. It is one integer, Σ_j (x_j + 1)·(N + 1)^(j − 1) over the lags j = 1, 2, …; so the
-nearest symbol is the last digit, a shorter history is a remainder, and the digit 0 means that there
-is no symbol. Counts of several partitions add up.
+its sequence. A history is stored as one integer, Σ_j (x_j + 1)·(N + 1)^(j − 1) over the lags j = 1,
+2, …. In this code, the nearest symbol is the last digit, a shorter history is a remainder, and the
+digit 0 means that there is no symbol. Counts of several partitions add up.
 """
 
 from abc import ABC, abstractmethod
@@ -37,8 +37,8 @@ def deepest(N: int, wanted: int) -> int:
 
 
 def is_long_enough(depth: int, best: int) -> bool:
-    """Whether longer histories need not be tried: all up to 6 are tried, since two symbols may say
-    nothing one by one, and then two beyond the best so far.
+    """Whether longer histories need not be tried. All lengths up to 6 are tried, since two symbols
+    may be informative only together, and then two lengths beyond the best so far.
     """
     return depth >= max(6, best + 2)
 
@@ -50,7 +50,7 @@ class Histories(NamedTuple):
     label: Ints  # (n,)
 
     def part(self, at: slice | NDArray[np.bool_]) -> "Histories":
-        """Some of them."""
+        """Some of the labels."""
         return Histories(self.history[at], self.label[at])
 
 
@@ -77,7 +77,7 @@ def histories_in(
 
 
 def history_codes(codes: Ints, N: int, depth: int) -> Ints:
-    """(n + 1,): the history of each symbol of a sequence, and of the one after the last."""
+    """(n + 1,): the history of each symbol of a sequence, and of the symbol after the last."""
     history = np.zeros(codes.size + 1, np.int64)
     # Whether there is no gap between the symbol at this lag and the label
     unbroken = np.ones(codes.size + 1, bool)
@@ -90,8 +90,8 @@ def history_codes(codes: Ints, N: int, depth: int) -> Ints:
 
 
 class Level(NamedTuple):
-    """The distinct histories of one length, sorted, and the labels that came after them: an entry
-    for each pair of a history and a label.
+    """The distinct histories of one length, sorted, and the labels that followed them, with an
+    entry for each pair of a history and a label.
     """
 
     N: int
@@ -113,7 +113,7 @@ class Level(NamedTuple):
 
     @property
     def sizes(self) -> Ints:
-        """(S,): how many distinct labels came after each history."""
+        """(S,): how many distinct labels followed each history."""
         return np.diff(self.bounds)
 
     def sums(self, values: Array) -> Array:
@@ -134,7 +134,7 @@ class Level(NamedTuple):
         return _places(self.histories, histories)
 
     def entries(self, labels: Histories) -> Ints:
-        """The entry of each history with its label, −1 if that was not seen."""
+        """The entry of each history with its label, −1 if this pair was not seen."""
         return _places(self.codes, labels.history * self.N + labels.label)
 
 
@@ -153,7 +153,7 @@ def at_places(values: Array, places: Ints) -> Array:
 
 @dataclass(frozen=True)
 class HistoryCounts:
-    """How often each label came after each history."""
+    """How often each label followed each history."""
 
     N: int
     depth: int  # of the longest histories
@@ -225,7 +225,9 @@ class HistoryCounts:
 
     @property
     def labels(self) -> Histories:
-        """The distinct pairs of a history and a label, as often as ``counts`` says."""
+        """The distinct pairs of a history and a label; ``counts`` says how often each pair
+        occurred.
+        """
         return Histories(*np.divmod(self.codes, self.N))
 
     def loglik(self, likelihoods: Array) -> float:
@@ -264,7 +266,7 @@ class HistoryCounts:
 
     def places(self, depth: int, labels: Histories) -> tuple[Ints, Ints]:
         """The row of the last ``depth`` symbols before each label in their level, and the entry of
-        these with the label; −1 if not seen.
+        these symbols with the label; −1 if not seen.
         """
         level = self.levels[depth]
         last = labels._replace(history=labels.history % (self.N + 1) ** depth)
@@ -273,7 +275,7 @@ class HistoryCounts:
 
 @dataclass(frozen=True)
 class HistoryModel(ABC):
-    """A distribution of the label that follows from counts of histories: ``NGram``,
+    """A model that derives the distribution of the label from counts of histories: ``NGram``,
     ``ContextTree`` or ``PPM``.
     """
 
@@ -287,7 +289,7 @@ class HistoryModel(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What it is, in words."""
+        """A short description of the model."""
 
     @abstractmethod
     def _distributions(self, histories: Ints) -> Array:

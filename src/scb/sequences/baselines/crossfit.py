@@ -1,8 +1,8 @@
 """Cross-fitting: each of ten blocks of labels is predicted by a model of the other blocks.
 
-Fitted to the very symbols that it predicts, an n-gram looks better than it is, and a mixture of it
-with anything else would trust it too much. Cross-fitted, its likelihoods are those of symbols that
-are new to it, so they also tell which order is best.
+An n-gram looks better than it is on the symbols that it was fitted to, and a mixture of this n-gram
+with another model would give it too much weight. The likelihoods of a cross-fitted n-gram are those
+of symbols that are new to it, so they also show which order is best.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +33,7 @@ BLOCKS = 10
 
 @dataclass(frozen=True)
 class HeldLabels:
-    """The labels of a fit where they are stored: in this process, or on workers of a cluster."""
+    """The labels of a fit, stored in this process or on the workers of a cluster."""
 
     executor: Executor
     held: list[Any]  # the ``Histories`` of each partition, held by the executor
@@ -67,7 +67,7 @@ class HeldLabels:
 
 
 def blocks_of(labels: Histories, first: int, n: int, blocks: int) -> list[Histories]:
-    """The labels in each block of neighbours; they are the labels from ``first`` on, of n."""
+    """The labels in each block of neighbours, given the labels from ``first`` on, out of n."""
     bounds = np.clip(np.linspace(0, n, blocks + 1).astype(np.int64) - first, 0, labels.label.size)
     return [labels.part(slice(a, b)) for a, b in pairwise(bounds)]
 
@@ -143,6 +143,6 @@ def best_context_tree(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
 
 
 def best_recent(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
-    """The best n-gram or the context tree, whichever predicts new blocks better."""
+    """The best n-gram or the best context tree, whichever predicts new blocks better."""
     candidates = best_ngram(labels, blocks), best_context_tree(labels, blocks)
     return max(candidates, key=lambda fit: fit.score)

@@ -1,15 +1,15 @@
 """Context tree weighting (Willems, Shtarkov, Tjalkens 1995): the mean over all trees of histories,
 each with a distribution at its leaves.
 
-A tree says how many symbols before the label matter, which may be more after one symbol than after
-another. A node s of depth d is a history of d symbols; it is a leaf with probability 1/2, or else
-its children are the histories that are one symbol longer:
+A tree says how many symbols before the label matter; this number may depend on which symbols they
+are. A node s of depth d is a history of d symbols. With probability 1/2 it is a leaf; otherwise its
+children are the histories that are one symbol longer:
 
     P_w(s) = ½·P_e(s) + ½·Π P_w(children),   P_w = P_e at the greatest depth,
 
 where P_e is the probability of all labels seen after s under a Dirichlet distribution with
-``alpha`` for each symbol (½: Krichevsky and Trofimov). The start of a sequence, or a gap, is one
-more child of a node, without children of its own.
+``alpha`` for each symbol (½: Krichevsky and Trofimov). The start of a sequence, or a gap, is an
+additional child of a node and has no children.
 """
 
 from collections.abc import Sequence
@@ -41,13 +41,13 @@ class ContextTree(HistoryModel):
 
     @classmethod
     def fit(cls, sequences: Sequence[Ints], N: int, depth: int) -> "ContextTree":
-        """Weigh all trees up to ``depth``, or less if longer histories are hardly seen twice."""
+        """Weight all trees up to ``depth``, or less if longer histories rarely occur twice."""
         depth = deepest(N, depth)
         return likely_tree(HistoryCounts.count(histories_in(sequences, N, depth), N, depth))
 
     @property
     def name(self) -> str:
-        """Method and depth."""
+        """The method and the depth."""
         return f"context tree, depth {self.counts.depth}"
 
     @property

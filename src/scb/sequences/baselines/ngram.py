@@ -1,19 +1,21 @@
-"""Interpolated n-grams: the distribution after a history h leans on that after the history h'
-without its oldest symbol.
+"""Interpolated n-grams: the distribution after a history h is mixed with the distribution after the
+history h', which lacks the oldest symbol.
 
-p(o|h) = share(h, o) + escape(h)·p(o|h'). Three smoothings differ in what they take from the counts
-of h:
+p(o|h) = share(h, o) + escape(h)·p(o|h'). The three smoothings differ in how they use the counts of
+h:
 
 - Modified Kneser–Ney (Chen and Goodman 1999): share = (count − D(count))/total with discounts D₁,
-  D₂, D₃₊ for labels that were seen once, twice and more often; escape is what was taken off.
-  Histories shorter than the longest do not count how often a label came after them, but after how
-  many distinct symbols before the history (its start, or a gap, is one more).
-- Absolute discounting: plain counts at all lengths. It is better with few symbols, where the number
-  of distinct neighbours says nothing.
+  D₂, D₃₊ for labels that were seen once, twice and more often; escape is the total that was
+  subtracted. Histories shorter than the longest do not count how often a label followed them, but
+  how many distinct symbols preceded the history there (the start of a sequence, or a gap, counts as
+  one more).
+- Absolute discounting: plain counts at all lengths. This is better with few symbols, where the
+  number of distinct neighbours is not informative.
 - Witten and Bell (1991): share = count/(total + d), escape = d/(total + d), where d is the number
-  of distinct labels that came after h.
+  of distinct labels that followed h.
 
-After the empty history all N symbols are equally likely, so none is impossible.
+The distribution after the empty history is mixed with the uniform distribution, so no symbol is
+impossible.
 """
 
 from collections.abc import Callable, Sequence
@@ -67,12 +69,12 @@ class NGram(HistoryModel):
 
     @property
     def name(self) -> str:
-        """Order and smoothing."""
+        """The order and the smoothing."""
         return f"{self.counts.depth + 1}-gram, {self.smoothing}"
 
     @cached_property
     def blends(self) -> list[Blend]:
-        """For histories of 0, 1, … symbols."""
+        """The blends for histories of 0, 1, … symbols."""
         blends = []
         for depth, level in enumerate(self.counts.levels):
             if self.smoothing == "witten-bell":
@@ -104,7 +106,7 @@ def logliks_by_depth(counts: HistoryCounts, held_out: HistoryCounts) -> Array:
     """(depth + 1, smoothings): the log-likelihood of held-out labels by the n-grams with histories
     of 0, 1, …, ``counts.depth`` symbols, in the order of ``SMOOTHINGS``.
 
-    All are computed in one pass, since longer histories lean on shorter ones.
+    All log-likelihoods are computed in one pass, since longer histories build on shorter ones.
     """
     logliks = np.zeros((counts.depth + 1, len(SMOOTHINGS)))
     labels = held_out.labels
@@ -144,8 +146,8 @@ class BestNGram(NamedTuple):
 
 
 def best_depth(logliks: Callable[[int], Array], longest: int) -> BestNGram:
-    """The best n-gram; ``logliks`` gives the log-likelihoods of all lengths of histories up to one.
-    Longer histories are tried as long as ``is_long_enough`` asks.
+    """The best n-gram; ``logliks`` returns the log-likelihoods of all lengths of histories up to a
+    given one. Longer histories are tried until ``is_long_enough`` is true.
     """
     depth = min(6, longest)
     while True:
@@ -175,10 +177,11 @@ def _discounted(level: Level, counts: Array) -> Blend:
 
 
 def discounts(counts: Array) -> Array:
-    """(3,): D₁, D₂, D₃₊ from how many counts are 1, 2, 3, 4, by the formula of Chen and Goodman.
+    """(3,): D₁, D₂, D₃₊ from the numbers of counts equal to 1, 2, 3, 4, as Chen and Goodman define
+    them.
 
-    D_j = j − (j + 1)·Y·n_{j+1}/n_j with Y = n₁/(n₁ + 2n₂). If that cannot be computed, or would
-    take nothing or all: ½, 1, 1½.
+    D_j = j − (j + 1)·Y·n_{j+1}/n_j with Y = n₁/(n₁ + 2n₂). If this cannot be computed, or would
+    subtract nothing or everything, the discounts are ½, 1, 1½.
     """
     n1, n2, n3, n4 = (float(np.count_nonzero(counts == times)) for times in (1, 2, 3, 4))
     if min(n1, n2, n3) == 0:

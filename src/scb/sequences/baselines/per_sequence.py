@@ -1,15 +1,15 @@
-"""Separate frequencies for each sequence, learned as the sequence goes on.
+"""Separate frequencies for each sequence, learned symbol by symbol.
 
-Sequences may differ in which symbols they use: one patient takes one drug, another patient another.
-Then the symbols so far predict what comes next, at whatever lag, although the sequence has no
-memory of them. With the counts c of the t symbols that a sequence has had so far, the next one has
-the distribution
+Sequences may differ in which symbols they use: for example, different patients take different
+drugs. Then the symbols so far predict the next symbol at any lag, even if the next symbol does not
+depend on them. If c are the counts of the first t symbols of a sequence, the next symbol has the
+distribution
 
     (concentration · prior + c) / (concentration + t),
 
-that of a Dirichlet distribution around the distribution of all labels, given what was seen. The
-concentration is the one under which the labels are most probable: it is large where sequences are
-alike.
+which is the posterior mean under a Dirichlet distribution centred on the distribution of all
+labels. The concentration is the value under which the labels are most probable; it is large if the
+sequences are alike.
 """
 
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ CONCENTRATIONS = 2.0 ** np.arange(-2, 17)
 
 @dataclass(frozen=True)
 class SequenceBackground:
-    """What the symbols of the same sequence so far predict, in whatever order they came."""
+    """A prediction from the symbols of the same sequence so far, regardless of their order."""
 
     prior: Array  # (N,), the distribution of all labels
     concentration: float  # how many symbols of a sequence weigh as much as the prior
@@ -45,7 +45,7 @@ class SequenceBackground:
 
     @property
     def name(self) -> str:
-        """What it is, and how fast it learns."""
+        """A short description, with how fast the frequencies are learned."""
         return f"frequencies of each sequence, half learned after {self.concentration:g} symbols"
 
     @property
@@ -60,7 +60,7 @@ class SequenceBackground:
         return (self.concentration * prior + own) / (self.concentration + length)
 
     def cross_fitted(self, data: Data) -> Data:
-        """The data of the fit; what a window is given was learned before its label."""
+        """The data of the fit; the distribution of each window was learned before its label."""
         return self.attached(data)
 
     def attached(self, data: Data) -> Data:
@@ -89,8 +89,8 @@ def _logliks(partition: Partition, shape: Shape, prior: Array) -> Array:
 
 
 def own_counts(partition: Partition, shape: Shape) -> tuple[Ints, Ints]:
-    """(n,), (n,): how often the label of each window came before in its sequence, and how many
-    symbols came before it.
+    """(n,), (n,): how often the label of each window occurred earlier in its sequence, and how many
+    symbols preceded the label.
     """
     nothing = np.zeros(0, np.int64)
     own = [nothing]
@@ -105,8 +105,8 @@ def own_counts(partition: Partition, shape: Shape) -> tuple[Ints, Ints]:
 
 
 def sequence_starts(partition: Partition, shape: Shape) -> int:
-    """How many windows begin a sequence: they have no symbol but the current one. Soft labels have
-    their window in common.
+    """The number of windows at the start of a sequence, whose only symbol is the current one. Soft
+    labels share one window.
     """
     begins = 0
     for _, block in partition.chunks():

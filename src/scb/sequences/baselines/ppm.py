@@ -1,17 +1,17 @@
 """Prediction by partial matching (Cleary and Witten 1984): the longest history that was seen
-predicts first, and may pass.
+predicts first, and may escape to a shorter one.
 
-A history gives each label seen after it a share, and gives what is left to an *escape* to the
-history without its oldest symbol. There, labels that the longer histories could have named are
-*excluded*. With the counts c of a history, t their sum after exclusion, and d the number of
-distinct labels seen after it:
+A history assigns a probability to each label seen after it, and the remaining probability to an
+*escape* to the history without its oldest symbol. At the shorter history, labels that were seen
+after the longer histories are *excluded*. With the counts c of a history, t their sum after
+exclusion, and d the number of distinct labels seen after it:
 
     method "C" (Moffat 1990):  p = c/(t + d),        escape d/(t + d)
     method "D" (Howard 1993):  p = (c − ½)/t,        escape d/(2t), where d too is after exclusion
 
-After the empty history all labels that are not excluded are equally likely. If all N labels were
-seen, there is none left to escape to. With *update exclusion* a history counts a label only if a
-longer one had not seen it yet.
+After an escape from the empty history, all labels that are not excluded are equally likely. If all
+N labels were seen, there is no label left to escape to. With *update exclusion*, a history counts a
+label only if the label had not yet been seen after a longer history.
 """
 
 from collections.abc import Sequence
@@ -61,7 +61,7 @@ class PPM(HistoryModel):
 
     @property
     def name(self) -> str:
-        """Method and length of the histories."""
+        """The method and the length of the histories."""
         return f"PPM-{self.method}, contexts up to {self.counts.depth}"
 
     def _distributions(self, histories: Ints) -> Array:

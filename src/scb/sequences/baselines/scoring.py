@@ -1,5 +1,5 @@
-"""How well baselines predict held-out symbols: each is fitted to the same symbols and scored on the
-same others.
+"""How well baselines predict held-out symbols: all baselines are fitted to the same symbols and
+scored on the same held-out symbols.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,8 +21,9 @@ Scorer = Callable[[], Likelihoods]
 def baseline_scorers(
     train: Sequence[Ints], test: Sequence[Ints], N: int, skipped: int | Sequence[int] = 0
 ) -> dict[str, Scorer]:
-    """By name, functions that fit a baseline to sequences of codes and return the log-likelihood of
-    each symbol of ``test`` that directly follows another, in nats, under its full name.
+    """Functions by name. Each function fits a baseline to sequences of codes and returns, under the
+    full name of the baseline, the log-likelihood in nats of each symbol of ``test`` that directly
+    follows another.
 
     The first ``skipped`` symbols of each test sequence are history only; ``skipped`` is one number
     for all or one for each.
@@ -47,7 +48,7 @@ def baseline_scorers(
 def scored(
     scorers: Mapping[str, Scorer], progress: Callable[[str], None]
 ) -> tuple[Likelihoods, list[str]]:
-    """The log-likelihoods by each baseline, and a line for each baseline that failed."""
+    """The log-likelihoods under each baseline, and a line for each baseline that failed."""
     likelihoods: Likelihoods = {}
     failures = []
     for name, scorer in scorers.items():

@@ -1,4 +1,6 @@
-"""Recipes: an initial point and a list of stages. Each file reads like its algorithm."""
+"""Recipes, each of which consists of an initial point and a list of stages. Each file reads like
+its algorithm.
+"""
 
 from scb.extensions import Registry
 from scb.training.recipes.algorithm1 import paper, tuned

@@ -29,8 +29,8 @@ from scb.training.starts import GivenStart, UniformAttention
 
 @dataclass(frozen=True)
 class Enough:
-    """Batch sizes of the three stages, λ of Stage 2 and 1/η that keep the noise below a target; see
-    ``tuned``.
+    """Settings that keep the noise below a target: the batch sizes of the three stages, λ of Stage
+    2 and 1/η; see ``tuned``.
     """
 
     batch_sizes: tuple[int, int, int]
@@ -91,36 +91,36 @@ def paper(
     batch_size : int, default 64
         The number of samples per step.
     lam : float or callable, default 1e-5
-        The proximal threshold λ of Stage 2, a number or a function of the step.
+        The proximal threshold λ of Stage 2, as a number or a function of the step.
     threshold : float, optional
-        The threshold of the thresholding-projection after Stage 1. By default there is none, as in
-        the paper's experiment.
+        The threshold of the thresholding-projection after Stage 1. By default, there is no
+        threshold, as in the paper's experiment.
     normalize_at : float, optional
         The threshold of the thresholding-normalisation before Stage 3. The default is
         1/(6·sparsity).
     resolve_sign : bool, default True
         Whether to resolve the sign after Stage 1, and again after Stage 2 in case the signal was
         not clear before: if A is skewed to the left, (V, A) is replaced by its mirror image (2μ1ᵀ −
-        V, 2·11ᵀ/T − A). False is the paper's algorithm.
+        V, 2·11ᵀ/T − A). With False, the algorithm is the paper's.
     projector : {"euclidean", "mu"}, default "euclidean"
-        The projector with which steps on V keep Vμ = μ: the paper's, or the
-        μ-projector, which has less noise.
+        The projector with which steps on V keep Vμ = μ: the paper's projector, or the μ-projector,
+        which has less noise.
     signal : two of float or None, default (None, None)
         Estimated signals at which Stages 1 and 2 end early; None means that all steps are taken.
     known : bool, default True
-        Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000
-        samples.
+        Whether μ, K_P and K_Q are taken from the task. If not, these constants are estimated from
+        4,000 samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
-        The source of randomness of these samples and of those for the spectral start.
+        The source of randomness for these samples and for the samples of the spectral start.
     start : {"uniform", "spectral", "equal"}, default "uniform"
-        The initial point. "uniform" is the paper's; with several heads, each has a small random V,
-        drawn with ``seed``. "spectral" replaces Stage 1 by a spectral estimate from samples, for
-        one head; there is then no sign to resolve and no thresholding before Stage 2. With "equal",
-        several heads start alike, and stay alike.
+        The initial point. "uniform" is the paper's start; with several heads, each head has a small
+        random V, drawn with ``seed``. "spectral", which is for one head, replaces Stage 1 by a
+        spectral estimate from samples; there is then no sign to resolve and no thresholding before
+        Stage 2. With "equal", several heads start alike and stay alike.
     start_samples : int, default 4000
         The number of samples for the spectral start. The number that suffices grows only as log T.
     heads : int, optional
-        The number of heads to train. The default is the task's number; any others are spare.
+        The number of heads to train. The default is the task's number; any further heads are spare.
         Several heads are rotated into the sparse gauge (``scb.rotate_heads``) where the sign of a
         single head would be resolved, and again before Stage 3.
 
@@ -197,14 +197,14 @@ def tuned(
 
     In one step with batch size B, the noise in one entry of column k of A has standard deviation
     η_A √(K_V ρ / (B μ_k)), where ρ = E‖r‖²/(N − 1) is the variance of the residual per dimension
-    (see ``theory.gaussian``). It determines, with Q = sparsity:
+    (see ``theory.gaussian``). With Q = sparsity, this noise determines the settings of the stages:
 
-    - Stage 1: B such that a position of weight 1/(3Q) is ten times the noise. The stage ends at an
-      estimated signal of 0.2.
-    - Stage 2: B such that the remaining noise of a true position is ``accuracy``, and λ =
+    - In Stage 1, B is such that a position of weight 1/(3Q) is ten times the noise. The stage ends
+      at an estimated signal of 0.2.
+    - In Stage 2, B is such that the remaining noise of a true position is ``accuracy``, and λ is
       η·accuracy/Q, which lowers a position by accuracy/Q. The stage ends at an estimated signal of
       0.95, before the regulariser distorts the weights.
-    - Stage 3: B such that the error ‖Δ_V‖_μ stays at ``accuracy``.
+    - In Stage 3, B is such that the error ‖Δ_V‖_μ stays at ``accuracy``.
 
     With several heads, K_P and K_Q are those of the first singular value, and Stages 1 and 2 end
     when every singular value has reached its threshold. Heads are rotated into the sparse gauge
@@ -218,24 +218,25 @@ def tuned(
     accuracy : float, default 0.02
         The target for the noise in A and in V.
     eta : float, default 0.02
-        The η of all stages. Batch sizes are proportional to it, and numbers of steps to 1/η.
+        The η of all stages. Batch sizes are proportional to η, and numbers of steps are
+        proportional to 1/η.
     batch_size : int, optional
-        A batch size for all stages, in place of those that follow from the noise.
+        A batch size for all stages, in place of the sizes that follow from the noise.
     lam : float, optional
-        The λ of Stage 2, in place of the one that follows from the accuracy.
+        The λ of Stage 2, in place of the value that follows from the accuracy.
     projector : {"euclidean", "mu"}, default "mu"
-        The projector with which steps on V keep Vμ = μ: the paper's, or the μ-projector, which
-        has less noise.
+        The projector with which steps on V keep Vμ = μ: the paper's projector, or the μ-projector,
+        which has less noise.
     known : bool, default True
-        Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000
-        samples.
+        Whether μ, K_P and K_Q are taken from the task. If not, these constants are estimated from
+        4,000 samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness of these samples, and of the start of several heads.
     heads : int, optional
-        The number of heads to train. The default is the task's number; any others are spare.
+        The number of heads to train. The default is the task's number; any further heads are spare.
     start : {"random", "equal"}, default "random"
-        Where several heads start: at uniform attention with a small random V in each, drawn with
-        ``seed``; or all alike, in which case they stay alike.
+        The start of several heads. With "random", they start at uniform attention with a small
+        random V in each head, drawn with ``seed``. With "equal", they start alike and stay alike.
 
     Returns
     -------

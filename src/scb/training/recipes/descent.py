@@ -36,7 +36,7 @@ def sgd(
 ) -> Recipe:
     """Make a recipe for SGD on V and A from the uniform start, without a regulariser.
 
-    This is the paper's baseline. The step sizes are η_V = η/K_Q and η_A = η/K_P.
+    This recipe is the paper's baseline. The step sizes are η_V = η/K_Q and η_A = η/K_P.
 
     Parameters
     ----------
@@ -53,23 +53,23 @@ def sgd(
         Whether to use the paper's preconditioned and projected gradients, with λ = 0. If not, plain
         gradients are used, with which steps of this size diverge.
     projector : {"euclidean", "mu"}, default "euclidean"
-        The projector with which preconditioned steps on V keep Vμ = μ: the paper's, or the
-        μ-projector, which has less noise.
+        The projector with which preconditioned steps on V keep Vμ = μ: the paper's projector, or
+        the μ-projector, which has less noise.
     resolve_sign : bool, default True
-        Whether to resolve the sign as ``paper`` does, so that the two can be compared; with several
-        heads, whether to fix their gauge.
+        Whether to resolve the sign as ``paper`` does, so that the two recipes can be compared; with
+        several heads, whether to fix their gauge.
     rule : str or callable, optional
-        An update rule, by name or as a function, to use in place of these; see ``Stage``.
+        An update rule, by name or as a function, to use in place of these updates; see ``Stage``.
     known : bool, default True
-        Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000
-        samples.
+        Whether μ, K_P and K_Q are taken from the task. If not, these constants are estimated from
+        4,000 samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness of these samples, and of the start of several heads.
     heads : int, optional
-        The number of heads to train. The default is the task's number; any others are spare.
+        The number of heads to train. The default is the task's number; any further heads are spare.
     start : {"random", "equal"}, default "random"
-        Where several heads start: at uniform attention with a small random V in each, drawn with
-        ``seed``; or all alike, in which case they stay alike.
+        The start of several heads. With "random", they start at uniform attention with a small
+        random V in each head, drawn with ``seed``. With "equal", they start alike and stay alike.
 
     Returns
     -------
@@ -115,7 +115,7 @@ def softmax(
 ) -> Recipe:
     """Make a recipe for SGD on the softmax transformer.
 
-    It starts from V = μ1ᵀ and uniform attention.
+    Training starts from V = μ1ᵀ and uniform attention.
 
     Near uniform attention, a step on the logits W changes the attention as much as a step on A
     itself whose size is divided by T². Moreover, each column is updated by only one sample in N.
@@ -132,7 +132,7 @@ def softmax(
     batch_size : int, default 256
         The number of samples per step.
     known : bool, default True
-        Whether μ is taken from the task. If not, it is estimated from 4,000 samples.
+        Whether μ is taken from the task. If not, μ is estimated from 4,000 samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness of these samples.
 

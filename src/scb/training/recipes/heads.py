@@ -1,5 +1,5 @@
-"""How recipes differ with several heads: where they start, when their stages end, and how they
-round.
+"""The parts of recipes that differ with several heads: the start, the ends of stages, and the
+roundings.
 """
 
 from typing import Literal
@@ -25,7 +25,7 @@ HeadStart = Literal["random", "equal"]
 
 
 def head_count(task: Task, heads: int | None) -> int:
-    """The number of heads to train: that of the task, or more."""
+    """Return the number of heads to train: the task's number, or more."""
     if heads is None:
         return task.heads
     if integer("heads", heads, low=1) < task.heads:
@@ -34,7 +34,7 @@ def head_count(task: Task, heads: int | None) -> int:
 
 
 def first_point(k: Knowledge, T: int, heads: int, start: str, seed: Seed) -> UniformAttention:
-    """Uniform attention with V = μ1ᵀ; with several heads, a little noise tells them apart."""
+    """Return uniform attention with V = μ1ᵀ; with several heads, some noise makes them differ."""
     one_of("start", start, ("random", "equal"))
     if heads == 1:
         return UniformAttention(trivial_V(k.mu), T)
@@ -42,22 +42,25 @@ def first_point(k: Knowledge, T: int, heads: int, start: str, seed: Seed) -> Uni
 
 
 def sign_or_gauge(k: Knowledge, heads: int) -> Rounding:
-    """Resolve what the function leaves open: the sign of one head, the gauge of several."""
+    """Return the rounding that fixes the sign of one head, or the gauge of several heads."""
     return ResolveSign() if heads == 1 else RotateHeads(len(k.singular_values))
 
 
 def reached(k: Knowledge, heads: int, level: float) -> Stop:
-    """Whether the signal has reached ``level``: α_A of one head, each singular value of several."""
+    """Return the condition that the signal has reached ``level``: α_A of one head, or each singular
+    value of several heads.
+    """
     if heads == 1:
         return SignalAbove(level)
     return SingularValuesAbove(tuple(level * value for value in k.singular_values))
 
 
 def normalising(k: Knowledge, heads: int, threshold: float) -> tuple[Rounding, ...]:
-    """Keep what reaches the threshold, with columns that sum to 1.
+    """Return roundings that keep the entries above a threshold, with columns that sum to 1.
 
-    The columns of one head are divided by their sums. With several, V_h holds the size of A_h, and
-    a column must not change it: the gauge is fixed, and what is missing is spread over all places.
+    The columns of one head are divided by their sums. With several heads, V_h holds the size of
+    A_h, and a column must not change this size. In this case, the gauge is fixed, and the missing
+    mass is spread over all entries.
     """
     if heads == 1:
         return (ThresholdNormalize(threshold),)
@@ -65,5 +68,5 @@ def normalising(k: Knowledge, heads: int, threshold: float) -> tuple[Rounding, .
 
 
 def slowness(k: Knowledge, heads: int) -> float:
-    """How many times longer the last singular value takes than the first: σ_1/σ_H."""
+    """Return how many times longer the last singular value takes than the first, σ_1/σ_H."""
     return k.singular_values[0] / k.singular_values[-1] if heads > 1 else 1.0

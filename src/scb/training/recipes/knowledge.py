@@ -1,4 +1,6 @@
-"""What a recipe knows of its task: μ, K_P and K_Q, exactly or from samples."""
+"""The knowledge that a recipe has of its task: μ, K_P and K_Q, which are exact or estimated from
+samples.
+"""
 
 import math
 from collections.abc import Callable
@@ -24,7 +26,7 @@ Rate = float | Callable[[int], float]
 class Knowledge:
     """The stationary distribution μ and the constants K_P and K_Q of a task.
 
-    They determine the preconditioner and the step sizes.
+    These quantities determine the preconditioner and the step sizes.
 
     Attributes
     ----------
@@ -33,10 +35,10 @@ class Knowledge:
     K_P, K_Q : float
         The constants K_P = ‖P − μ1ᵀ‖_μ² and K_Q = ‖Q − 11ᵀ/T‖_μ².
     samples : int, default 0
-        The number of samples from which they were estimated; 0 if they are exact.
+        The number of samples from which these quantities were estimated; 0 if they are exact.
     singular_values : tuple of float, default ()
         The singular values of the task, one for each head, if they are known. With several heads,
-        K_P and K_Q are those of the first singular value: their product is σ_1², and their ratio
+        K_P and K_Q are those of the first singular value: their product is σ_1², and their ratio is
         that of ‖P − μ1ᵀ‖_μ² and ‖Q‖_μ² over all heads.
 
     Examples
@@ -59,14 +61,14 @@ class Knowledge:
 
     @classmethod
     def from_task(cls, task: Task, known: bool = True, seed: Seed = 0) -> "Knowledge":
-        """Take the constants from a task, or estimate them from 4,000 fresh samples of it.
+        """Take the constants from a task, or estimate them from 4,000 fresh samples of the task.
 
         Parameters
         ----------
         task : Task
             The task to learn.
         known : bool, default True
-            Whether to take the true values. If not, they are estimated from samples alone.
+            Whether to use the true values. If not, the values are estimated from samples alone.
         seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
             The source of randomness of the samples.
 
@@ -94,7 +96,7 @@ class Knowledge:
         name, steps : str and int
             The name of the stage, and its number of steps.
         eta : float or callable
-            The step size η, or a function that gives it for each step of the stage.
+            The step size η, or a function that returns it for each step of the stage.
         **rest : any
             Further arguments of ``Stage``; ``eta_V`` and ``eta_A`` among them replace the step
             sizes.
@@ -116,7 +118,7 @@ def _divided(eta: Rate, constant: float) -> Rate:
 def estimate(data: "Batch", N: int) -> Knowledge:
     """Estimate μ, K_P and K_Q from samples, by the norms of the spectral estimates of P and Q.
 
-    Tokens without an estimated position say nothing about K_Q, and are left out of its mean.
+    Tokens without an estimated position say nothing about K_Q and are left out of the mean.
     """
     from scb.mixture.samples_in import as_data
     from scb.mixture.spectral import spectral

@@ -1,4 +1,4 @@
-"""A recipe: an initial point and a sequence of stages."""
+"""A recipe consists of an initial point and a sequence of stages."""
 
 from dataclasses import dataclass
 
@@ -24,24 +24,24 @@ class Recipe:
     name : str
         The name of the recipe, which is kept with a run.
     start : GivenStart or UniformAttention
-        The initial point, of a class in ``scb.training.starts``.
+        The initial point, which is an object of a class in ``scb.training.starts``.
     mu : (N,) array
         The stationary distribution that preconditioning uses.
     stages : tuple of Stage
-        The stages, in order. Those with 0 steps are left out, with their ``enter`` and ``leave``;
-        at least one must remain.
+        The stages, in order. Stages with 0 steps are left out, together with their ``enter`` and
+        ``leave``; at least one stage must remain.
     samples : int, default 0
         The number of samples used before the first step, to estimate quantities that are not known.
     transformer : type, default LinearTransformer
         The class of the transformer that is trained.
     check : HeldOut, optional
         A test on held-out samples, of class ``scb.training.verdict.HeldOut``, that is part of the
-        recipe: its samples are counted, and a failed run gives a warning. By default ``train``
+        recipe: its samples are counted, and a failed run gives a warning. By default, ``train``
         decides whether a run is tested.
 
     Examples
     --------
-    A recipe of your own, with plain gradient descent from the uniform start:
+    This custom recipe is plain gradient descent from the uniform start:
 
     >>> import scb
     >>> from scb.geometry import trivial_V
@@ -108,7 +108,7 @@ class Recipe:
 
     @property
     def steps(self) -> int:
-        """The number of steps in all stages, if none of them ends early."""
+        """The number of steps in all stages, if no stage ends early."""
         return sum(stage.steps for stage in self.stages)
 
 

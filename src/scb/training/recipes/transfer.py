@@ -1,4 +1,4 @@
-"""Transfer: a value matrix that was trained on another task takes the place of Stage 1."""
+"""In transfer, a value matrix that was trained on another task takes the place of Stage 1."""
 
 from functools import partial
 from math import ceil
@@ -37,18 +37,18 @@ def transfer(
 
     Training starts at V = θP̂ + (1 − θ)μ1ᵀ and uniform attention. One step on A takes the place of
     Stage 1; Stages 2 and 3 and another step on A follow. After the first step, an entry of A is α_V
-    q plus noise of variance K_V ρ/(B μ_k K_P²), where q is the entry of Q, B the batch size, α_V =
-    θ·overlap·√(K_P̂/K_P), K_V = θ²K_P̂ and ρ = E‖r‖²/(N − 1) (see ``theory.gaussian``). The ratio
+    q plus noise of variance K_V ρ/(B μ_k K_P²), where q is the entry of Q, B is the batch size, α_V
+    = θ·overlap·√(K_P̂/K_P), K_V = θ²K_P̂ and ρ = E‖r‖²/(N − 1) (see ``theory.gaussian``). The ratio
     of signal to noise does not depend on θ. The noise determines the batch sizes, with Q =
     sparsity:
 
-    - First step: B such that a position of weight 1/(2Q) is six times the noise, if P̂ has
-      ``least_overlap``.
-    - Stage 2: B such that λ, which is ``multiple`` standard deviations of the noise of one entry in
-      each step, lowers a position by at most 1/(6Q).
-    - Stage 3: B such that the error ‖Δ_V‖_μ stays at ``accuracy``.
-    - Last step: B such that the noise on the support is ``accuracy``. This step undoes the lowering
-      by λ: at V = P, a step with η = 1 leads from any A to Q.
+    - In the first step, B is such that a position of weight 1/(2Q) is six times the noise, if P̂
+      has ``least_overlap``.
+    - In Stage 2, B is such that λ, which is ``multiple`` standard deviations of the noise of one
+      entry in each step, lowers a position by at most 1/(6Q).
+    - In Stage 3, B is such that the error ‖Δ_V‖_μ stays at ``accuracy``.
+    - In the last step, B is such that the noise on the support is ``accuracy``. This step undoes
+      the lowering by λ: at V = P, a step with η = 1 leads from any A to Q.
 
     Neither batch sizes nor numbers of steps depend on T. The result is tested on held-out samples
     at the end.
@@ -62,20 +62,20 @@ def transfer(
     theta : float, default 0.5
         The weight θ of P̂ in the initial V, in (0, 1].
     least_overlap : float, default 0.5
-        The smallest overlap, the μ-cosine of P̂ − μ1ᵀ and P − μ1ᵀ, for which the first step is
+        The smallest overlap (the μ-cosine of P̂ − μ1ᵀ and P − μ1ᵀ) for which the first step is
         designed.
     accuracy : float, default 0.02
         The target for the noise in A and in V.
     eta : float, default 0.2
         The η of Stages 2 and 3.
     multiple : float, default 2
-        The λ of Stage 2 in standard deviations of the noise of one entry in each step.
+        The λ of Stage 2, in standard deviations of the noise of one entry in each step.
     projector : {"euclidean", "mu"}, default "mu"
-        The projector with which steps on V keep Vμ = μ: the paper's, or the μ-projector, which
-        has less noise.
+        The projector with which steps on V keep Vμ = μ: the paper's projector, or the μ-projector,
+        which has less noise.
     known : bool, default True
-        Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000
-        samples.
+        Whether μ, K_P and K_Q are taken from the task. If not, these constants are estimated from
+        4,000 samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness of these samples.
 

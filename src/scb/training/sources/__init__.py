@@ -22,7 +22,8 @@ class GradientSource(Protocol):
     batch_size : int
         The number of samples.
     key : np.uint64
-        Determines all randomness; ``np.random.default_rng(key)`` makes a generator from it.
+        The key that determines all randomness; ``np.random.default_rng(key)`` makes a generator
+        from it.
 
     Returns
     -------
@@ -30,7 +31,7 @@ class GradientSource(Protocol):
 
     Examples
     --------
-    A source whose gradients are too large by one per cent:
+    The gradients of this source are too large by one per cent:
 
     >>> import numpy as np, scb
     >>> from scb.model import batch_gradient

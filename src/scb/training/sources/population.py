@@ -32,10 +32,10 @@ class Population:
 class Gaussian:
     """The expected gradient plus Gaussian noise, by the model of ``theory.gaussian.common_noise``.
 
-    The noise of V has a part that all columns share and an isotropic part. How much of it remains
-    in a step depends on the projector of the rule, as it does for samples. V and A must satisfy the
-    constraints 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ. ``training.simulation.simulate`` gives signals and
-    errors with the same distribution without any (T, N) array.
+    The noise of V has a part that all columns share and an isotropic part. The projector of the
+    rule determines how much of this noise remains in a step, as it does for samples. V and A must
+    satisfy the constraints 1ᵀV = 1ᵀ, Vμ = μ and 1ᵀA = 1ᵀ. ``training.simulation.simulate`` gives
+    signals and errors with the same distribution without any (T, N) array.
     """
 
     task: Task

@@ -1,5 +1,5 @@
-"""Gradients from samples: fresh ones of a task, in NumPy or by compiled code that stores no batch,
-or those of a data set.
+"""Gradients from samples: fresh samples of a task, drawn in NumPy or by compiled code that stores
+no batch, or samples of a data set.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from scb.task.sampling import Batch, closed_cumulative, sample
 class Reference:
     """Draw a fresh ``Batch`` from the task at each call, in NumPy.
 
-    Faster sources are tested against this one.
+    Faster sources are tested against this source.
 
     Attributes
     ----------
@@ -48,12 +48,32 @@ class Reference:
 
 @dataclass(frozen=True)
 class Fresh:
-    """Draw and differentiate ``batch_size`` fresh samples at each call by compiled code, on all
-    threads of Numba.
+    """Draw and differentiate fresh samples at each call, by compiled code.
 
-    The samples have the same distribution as those of ``Reference``. With the same key they are the
-    samples of a step of ``kernels.step.fused``, because both draw them from the stream that the key
-    selects.
+    The code uses all threads of Numba. The samples have the same distribution as those of
+    ``Reference``. With the same key, they are the samples of a step of ``kernels.step.fused``,
+    because both draw them from the stream that the key selects.
+
+    Attributes
+    ----------
+    task : Task
+        The task to draw from.
+
+    Examples
+    --------
+    >>> import scb
+    >>> from scb.task.sampling import step_keys
+    >>> from scb.training.sources.sampled import Fresh
+    >>> task = scb.Task.random(N=3, T=100, sparsity=2, seed=0)
+    >>> key = step_keys(1, range(1))[0]
+    >>> drawn = Fresh(task)(task.P, task.Q, 64, key)
+    >>> drawn.V.shape, drawn.A.shape, drawn.samples
+    ((3, 3), (100, 3), 64)
+
+    The property ``sampler`` is the task in the form that the kernels use:
+
+    >>> Fresh(task).sampler.labels.positions.shape
+    (2, 3)
     """
 
     task: Task
@@ -91,7 +111,7 @@ class Fresh:
 class Dataset:
     """Draw each mini-batch from a data set, uniformly without replacement.
 
-    If the data set is not larger than a mini-batch, the mini-batch is all of it.
+    If the data set is not larger than a mini-batch, the mini-batch is the whole data set.
 
     Attributes
     ----------
