@@ -150,5 +150,5 @@ def test_a_model_that_answers_with_something_else_is_refused():
             return np.ones(3)
 
     data = windows_of_codes([np.array([0, 1, 0, 1])], 2, 2, context=True)
-    with pytest.raises(ValueError, match=r"predict_proba gave \(3,\)"):
+    with pytest.raises(ValueError, match=r"predict_proba returned shape \(3,\)"):
         ModelBackground(Wrong(), np.array(["a", "b"])).attached(data)

@@ -85,7 +85,7 @@ def test_counts_add_up_and_come_apart():
 
 def test_contexts_that_do_not_fit_into_an_integer_are_refused():
     assert deepest(4000, 10) == 4
-    with pytest.raises(ValueError, match=r"depth = 9: histories of 200 symbols can have between 0 and 7"):
+    with pytest.raises(ValueError, match=r"depth = 9: with 200 different symbols, histories can have between 0 and 7"):
         NGram.fit([np.arange(200)], 200, 10)
 
 

@@ -470,7 +470,7 @@ def test_missing_symbols_and_what_they_hide(fitted):
         ([[0], [1]], ValueError, "no symbol follows"),
         ([None, None, None, None, None], ValueError, "all are missing"),
         ([1, "a", 2, 3, 4], TypeError, "of one type"),
-        ([[1, 2, 3], 4], ValueError, "all of them must be"),
+        ([[1, 2, 3], 4], ValueError, "all items must be sequences"),
         (np.zeros((2, 2, 2)), ValueError, "dimensions"),
         (np.arange(5000), ValueError, "different symbols"),
         (7, TypeError, "type int"),

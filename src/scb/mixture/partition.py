@@ -100,7 +100,7 @@ class Partition:
         """The same samples, each with its own background."""
         given = background.which.size
         if given != self.n:
-            raise InputError(f"the background is given for {given} samples: here are {self.n}")
+            raise InputError(f"the background is given for {given} samples, but there are {self.n}")
         return replace(self, background=background)
 
     def with_one_state(self) -> "Partition":

@@ -142,7 +142,7 @@ def choose_figures(
     seeds : int, optional
         The number of random tasks at each point.
     device : {"cpu", "cuda"}
-        Whether tables that need a GPU are made as well.
+        With "cuda", the tables that need a GPU are computed as well.
 
     Returns
     -------

@@ -47,7 +47,8 @@ class Explanation:
     lag_bits : sparse (symbols, 1 + max_lag) array
         How many more bits a symbol would cost if the symbol at the lag were missing.
     bits : (symbols,) array
-        The bits that each symbol costs, −log₂ of its probability; NaN if it is not predicted.
+        The bits that each symbol costs, −log₂ of its probability; NaN for symbols that are not
+        predicted.
     background_bits : (symbols,) array
         The bits that each symbol would cost under the background alone.
     sources : list of str

@@ -166,8 +166,8 @@ def read_fit(path: str | Path) -> SavedFit:
         raise DamagedFileError(f"{path} is damaged: {error}") from None
     if summary and summary.pop("model", None) != _digest(file):
         raise InputError(
-            f"{path} is not of the model in {file}: put back the one that belongs there, or remove"
-            " it"
+            f"{path} does not belong to the model in {file}: restore the file that does, or "
+            "remove this one"
         )
     return SavedFit(model, summarise(model._model(), own_bits(scores)), scores, separator)
 

@@ -51,7 +51,7 @@ def common_stationary(P: Array) -> Array:
     worst = int(np.argmax(errors))
     if not errors[worst] <= 1e-9:
         raise InputError(
-            f"P[{worst}] has another stationary distribution than P[0]: |P[{worst}]μ − μ| is "
+            f"P[{worst}] and P[0] have different stationary distributions: |P[{worst}]μ − μ| is "
             f"{errors[worst]:.3g} for the μ of P[0]; all heads must share one"
         )
     return mu
@@ -185,8 +185,8 @@ def related_transition(P: Array, mu: Array, overlap: float, rng: np.random.Gener
         if _cosine(other, P, mu) <= overlap:
             return _between(other, P, lambda R: _cosine(R, P, mu) - overlap)
     raise InputError(
-        f"overlap = {overlap}: no transition matrix that far from P was found; "
-        "a larger overlap would do"
+        f"overlap = {overlap}: no transition matrix that far from P was found; choose a larger "
+        "overlap"
     )
 
 

@@ -210,8 +210,8 @@ class ModelBackground:
         theirs = np.asarray(self.model.classes_).tolist()
         if predicted.shape != (len(rows), len(theirs)):
             raise InputError(
-                f"background: predict_proba gave {predicted.shape} for {len(rows)} windows and"
-                f" {len(theirs)} classes"
+                f"background: predict_proba returned shape {predicted.shape} for {len(rows)} "
+                f"windows and {len(theirs)} classes"
             )
         known = [theirs.index(x) if x in theirs else -1 for x in self.classes.tolist()]
         distributions = np.where(np.array(known) >= 0, predicted[:, known], 0.0)

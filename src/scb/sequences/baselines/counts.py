@@ -167,8 +167,8 @@ class HistoryCounts:
         longest = deepest(N, depth)
         if not 0 <= depth <= longest:
             raise InputError(
-                f"depth = {depth}: histories of {N} symbols can have between 0 and {longest} of"
-                " them"
+                f"depth = {depth}: with {N} different symbols, histories can have between 0 and "
+                f"{longest} symbols"
             )
         codes, counts = np.unique(
             labels.history % (N + 1) ** depth * N + labels.label, return_counts=True

@@ -96,7 +96,7 @@ def transfer(
     V_hat = real_array("V_hat", V_hat)
     if V_hat.shape != task.P.shape:
         raise InputError(
-            f"V_hat has shape {V_hat.shape}: it must be {task.P.shape}, as the task's P"
+            f"V_hat has shape {V_hat.shape}: it must be {task.P.shape}, like the task's P"
         )
     shares = {"theta": theta, "least_overlap": least_overlap, "accuracy": accuracy, "eta": eta}
     for name, value in shares.items():
