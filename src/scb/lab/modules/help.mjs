@@ -20,7 +20,7 @@ export const HELP = {
   heads:
     "There is one column for each head and one strip for each last token. Bars show the weight that the head gives to each position. Rings mark the true weights, in the colour of the pattern (the table P) that the position belongs to. A head that has learned one pattern has bars of one colour.",
   singular:
-    "Together, the two heads compute a matrix of rank two. Solid lines show its two singular values, and dashed lines show those of the task. The larger a singular value is, the sooner it is learned. The dotted line shows how close the less clear of the two heads is to a true head, from 0 to 1 (the upper dashed line).",
+    "Together, the two heads compute a matrix of rank two. Solid lines show its two singular values, and dashed lines show those of the task. The larger a singular value is, the sooner it is learned. The dotted line shows how close the less clear of the two heads is to a true head, on a scale from 0 to 1; the upper dashed line marks 1.",
   N: "N is the number of distinct tokens.",
   T: "T is the number of positions, among which attention must find the few that matter.",
   sparsity: "The sparsity is the number of positions that each last token attends to (in the paper's Q).",

@@ -23,7 +23,7 @@ export const SCENES = [
     panels: ["plane", "attention", "loss:wide"],
     fields: ["run.batchSize"],
     text: [
-      "This run has the size of the paper's experiment: T = 5,000 positions and 64 samples per step. At first the loss stays flat, and the signal plane shows why. Its axes show how far V has moved towards P (α_V) and how far A has moved towards Q (α_A). Both signals are 0 at the start and 1 at the truth. Training starts at (0, 0), which is nearly a saddle point. The push away from this point is only of order 1/T, and the signals have to double many times before they become visible.",
+      "This run is the same size as the paper's experiment: T = 5,000 positions and 64 samples per step. At first the loss stays flat, and the signal plane shows why. Its axes show how far V has moved towards P (α_V) and how far A has moved towards Q (α_A). Both signals are 0 at the start and 1 at the truth. Training starts at (0, 0), which is nearly a saddle point. The push away from this point is only of order 1/T, and the signals have to double many times before they become visible.",
       "Then both signals take off together, along the diagonal. The thin line shows training with an infinite batch, which leaves the plateau through the weak push alone. The real run (blue) is kicked off the plateau by noise.",
     ],
   },
