@@ -65,7 +65,7 @@ class Workers:
         run_jobs(jobs, self._pool, store, progress)
 
     def each(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        """Call a function in the processes of this machine, once with each tuple of arguments.
+        """Call a function in processes on this machine, once for each tuple of arguments.
 
         Parameters
         ----------
@@ -93,7 +93,7 @@ class Workers:
 def workers(
     count: int, scheduler: str | None = None, note: Note = print, in_process: bool = False
 ) -> Iterator[Workers]:
-    """Open workers for jobs; the workers end with the context.
+    """Open workers for jobs; the workers stop when the context ends.
 
     Parameters
     ----------

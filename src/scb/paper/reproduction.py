@@ -106,7 +106,7 @@ class Made(NamedTuple):
     seconds : dict of float
         The seconds that the jobs of each table took, including jobs that ran earlier.
     fresh : int
-        The number of jobs that were run in this call.
+        The number of jobs that were run during this call.
 
     Examples
     --------

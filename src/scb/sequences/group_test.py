@@ -27,7 +27,7 @@ from scb.sequences.tables import Arrays, Codes
 
 @dataclass(frozen=True, repr=False)
 class GroupTest:
-    """Whether groups of sequences share their lags, weights and matrices.
+    """A test of whether groups of sequences share their lags, weights and matrices.
 
     This is the result of ``SparseContextualBigram.compare_groups``. Printing the result shows the
     tables ``parts`` and ``scores``.

@@ -219,7 +219,7 @@ class LagPredictor(CodedInputs):
             return np.log(self.predict_proba(X, lengths=lengths, covariates=covariates))
 
     def predict(self, X: Any, *, lengths: Any = None, covariates: Any = None) -> NDArray[Any]:
-        """Predict the most likely next symbol, for each row of ``predict_proba``.
+        """Predict the most likely next symbol for each row of ``predict_proba``.
 
         Parameters
         ----------
@@ -295,8 +295,8 @@ class LagPredictor(CodedInputs):
     ) -> Array:
         """Predict the distribution of the symbol 1, 2, … steps after the end of each sequence.
 
-        Each distribution is the mean, over random continuations of the sequence, of the
-        distribution that the model predicts after them.
+        The model predicts a distribution after each of many random continuations of the sequence,
+        and the result is the mean of these distributions.
 
         The first distribution is exact and equals that of ``predict_proba``. The probabilities at
         later steps have a standard error of at most 0.5/√n_samples.

@@ -28,7 +28,7 @@ class LagReasons(LagPredictor):
     def explain(
         self, X: Any, *, lengths: Any = None, covariates: Any = None, predicted: bool = False
     ) -> Explanation:
-        """Find where each symbol of X comes from: the posterior probability of its sources.
+        """Find where each symbol of X comes from: the posterior probabilities of its sources.
 
         The model draws a symbol from one of a few sources, each of which is a lag or the
         background. Given the symbol, each source has an exact posterior probability: its share of
@@ -78,8 +78,9 @@ class LagReasons(LagPredictor):
     ) -> GroupTest:
         """Test whether groups of sequences share their lags, weights and matrices.
 
-        Groups are permuted among the sequences, so the level of the test is exact if the sequences
-        of all groups come from one distribution. The model should be fitted to all groups together.
+        The group labels are permuted among the sequences, so the level of the test is exact if the
+        sequences of all groups come from one distribution. The model should be fitted to all groups
+        together.
 
         Parameters
         ----------

@@ -32,7 +32,7 @@ class StreamedLags(LagReasons):
         memory: int = MEMORY,
         fit: bool = True,
     ) -> Self:
-        """Add the next piece of a stream to the data kept so far, and fit the model to them.
+        """Add the next piece of a stream to the data kept so far, and fit the model to all of them.
 
         A single sequence continues the previous one. Several sequences, or a single one inside a
         list ``[x]``, start new sequences. A stream of up to ``memory`` symbols is kept whole, and

@@ -59,7 +59,8 @@ class Kind:
     complete : callable
         A function that checks the given parameters and adds the defaults for the others.
     make : callable
-        A function that takes parameters and the number of a random task, and returns their job.
+        A function that takes parameters and the number of a random task and returns the job for
+        them.
 
     Examples
     --------

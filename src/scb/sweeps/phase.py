@@ -34,7 +34,7 @@ class Phase(NamedTuple):
     xs, ys : list
         The values of the two axes.
     successes, trials : (ys, xs) array of int
-        The number of runs that succeeded, and the number of all runs.
+        The number of successful runs and the number of all runs, respectively.
 
     Examples
     --------
@@ -135,8 +135,9 @@ def phase(
     """Draw how often runs succeed over two axes of a sweep.
 
     The colour shows the success rate. A solid line shows where the rate is one half. Two dashed
-    lines show where an end of its 95 % Wilson interval is one half. Between the dashed lines, the
-    runs do not tell on which side of one half the probability lies.
+    lines show where the lower and upper ends of the 95 % Wilson interval for the rate are one half.
+    Between the dashed lines, the runs do not show whether the probability is above or below one
+    half.
 
     Parameters
     ----------

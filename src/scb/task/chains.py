@@ -112,8 +112,9 @@ def staircase(mu: Array, rng: np.random.Generator) -> Array:
 def random_transition(mu: Array, contrast: float, rng: np.random.Generator) -> Array:
     """Draw a random positive P with stationary distribution μ and K_P ≥ contrast·‖μ‖².
 
-    Scaled squared exponentials give a dense start with K_P about 5‖μ‖² for large N. If K_P falls
-    short, as for small N, the start is mixed with just enough of an extreme coupling.
+    The starting point is a dense matrix of scaled squared exponentials, with a K_P of about 5‖μ‖²
+    for large N. If K_P falls short, as for small N, the starting point is mixed with just enough of
+    an extreme coupling.
 
     Parameters
     ----------

@@ -118,8 +118,8 @@ def plan(
     """Compute the settings with which the paper guarantees success.
 
     Success means ‖A − Q‖_μ² ≤ ε and ‖V − P‖_μ² ≤ ε with probability 1 − δ. The settings are
-    sufficient in the worst case, but the numbers of samples are astronomically larger than a run
-    needs in practice.
+    sufficient in the worst case, but the numbers of samples are astronomically larger than those
+    that a run needs in practice.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ class _Endless(IterableDataset[Pair]):
         return {"step": self.step}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Continue at the position of another stream.
+        """Continue from the position of another stream.
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class _Endless(IterableDataset[Pair]):
 
 
 class SampleStream(_Endless):
-    """Endless mini-batches of fresh samples of a task.
+    """An endless stream of mini-batches of fresh samples from a task.
 
     The mini-batches are pairs ``(tokens, label)`` of shapes (B, T + 1) and (B,).
 
@@ -154,7 +154,7 @@ class SampleStream(_Endless):
 
 
 class SequenceStream(_Endless):
-    """Endless mini-batches of generated sequences for next-token training.
+    """An endless stream of mini-batches of generated sequences for next-token training.
 
     The mini-batches are pairs ``(inputs, targets)`` of shape (B, length).
 

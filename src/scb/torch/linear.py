@@ -163,7 +163,7 @@ class Algorithm1(torch.optim.Optimizer):
         super().__init__([of_V, of_A], {})
 
     def enter(self, stage: Stage) -> None:
-        """Use the step sizes, λ and projector of a recipe's stage from now on.
+        """Switch to the step sizes, λ and projector of a stage in a recipe.
 
         Parameters
         ----------

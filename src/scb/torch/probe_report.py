@@ -13,9 +13,9 @@ class Probe:
 
     The result is the sparse contextual bigram that best describes the predictions F of a model.
 
-    Predictions hardly determine the scales of V − μ1ᵀ and A separately; they determine only the
-    product of the two scales. Here, A is scaled so that its columns sum to 1 in the μ-weighted
-    mean; ``signal`` does not depend on this choice.
+    The predictions determine the product of the scales of V − μ1ᵀ and A but hardly determine the
+    two scales separately. Here, A is scaled so that the μ-weighted mean of its column sums is 1;
+    ``signal`` does not depend on this choice.
 
     Attributes
     ----------

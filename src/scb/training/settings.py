@@ -86,7 +86,7 @@ class TrainingSettings:
     ensemble : str
         The distribution of P.
     K_P : float or None
-        The value of K_P that P is moved to.
+        The value of K_P to which P is adjusted.
     recipe : str
         The name of a recipe.
     options : dict

@@ -121,8 +121,8 @@ def paper(
         The number of samples for the spectral start. The number that suffices grows only as log T.
     heads : int, optional
         The number of heads to train. The default is the task's number; any further heads are spare.
-        Several heads are rotated into the sparse gauge (``scb.rotate_heads``) where the sign of a
-        single head would be resolved, and again before Stage 3.
+        Several heads are rotated into the sparse gauge (``scb.rotate_heads``) at the point where
+        the sign of a single head would be resolved, and again before Stage 3.
 
     Returns
     -------
@@ -199,17 +199,17 @@ def tuned(
     η_A √(K_V ρ / (B μ_k)), where ρ = E‖r‖²/(N − 1) is the variance of the residual per dimension
     (see ``theory.gaussian``). With Q = sparsity, this noise determines the settings of the stages:
 
-    - In Stage 1, B is such that a position of weight 1/(3Q) is ten times the noise. The stage ends
-      at an estimated signal of 0.2.
-    - In Stage 2, B is such that the remaining noise of a true position is ``accuracy``, and λ is
-      η·accuracy/Q, which lowers a position by accuracy/Q. The stage ends at an estimated signal of
-      0.95, before the regulariser distorts the weights.
+    - In Stage 1, B is such that the signal from a position of weight 1/(3Q) is ten times the noise.
+      The stage ends at an estimated signal of 0.2.
+    - In Stage 2, B is such that the remaining noise at a true position is ``accuracy``, and λ is
+      η·accuracy/Q, which lowers the weight of a position by accuracy/Q. The stage ends at an
+      estimated signal of 0.95, before the regulariser distorts the weights.
     - In Stage 3, B is such that the error ‖Δ_V‖_μ stays at ``accuracy``.
 
     With several heads, K_P and K_Q are those of the first singular value, and Stages 1 and 2 end
     when every singular value has reached its threshold. Heads are rotated into the sparse gauge
-    (``scb.rotate_heads``) where the sign of a single head would be resolved, and again before Stage
-    3.
+    (``scb.rotate_heads``) at the point where the sign of a single head would be resolved, and again
+    before Stage 3.
 
     Parameters
     ----------

@@ -118,8 +118,8 @@ def softmax(
     Training starts from V = μ1ᵀ and uniform attention.
 
     Near uniform attention, a step on the logits W changes the attention as much as a step on A
-    itself whose size is divided by T². Moreover, each column is updated by only one sample in N.
-    The step sizes are therefore N·η_V for V and N·T·η_W for W.
+    itself that is smaller by a factor of T². Moreover, each column is updated by only one sample in
+    N. The step sizes are therefore N·η_V for V and N·T·η_W for W.
 
     Parameters
     ----------
