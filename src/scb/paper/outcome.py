@@ -15,7 +15,7 @@ Numbers = Mapping[str, Number | float | str | None]
 
 
 class Answer(IntEnum):
-    """An answer to a yes-or-no question, as far as an estimate and its interval can tell.
+    """An answer to a yes-or-no question, based on an estimate and its interval.
 
     Examples
     --------
@@ -201,7 +201,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a claim: whether it holds, and the numbers on which this is based.
+    """The outcome of a claim: whether it holds, and the numbers on which this answer is based.
 
     Attributes
     ----------
@@ -212,7 +212,7 @@ class Outcome:
         together have the label "".
     ensembles : mapping of Outcome, default {}
         The outcomes in several ensembles of random tasks, by name. If the claim was judged in each
-        ensemble, only these outcomes count.
+        ensemble, only the outcomes in the ensembles count.
     comparisons : tuple of Comparison, default ()
         The comparisons on which the judge based its answers, in order.
 

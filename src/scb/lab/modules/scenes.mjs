@@ -102,7 +102,7 @@ export const SCENES = [
   {
     id: "softmax",
     title: "Softmax",
-    lead: "Real transformers use softmax, which finds the same positions and never gives a negative weight.",
+    lead: "Real transformers use softmax attention, which finds the same positions and never has negative weights.",
     hash: "task.T=200&run=batchSize:256;steps:400/1600/0;lam:0.0001&run=recipe:softmax;batchSize:256;steps:400/1600/0;lam:0.0001&view=1&speed=150",
     panels: ["attention", "dist_A", "loss:full"],
     fields: ["task.T"],
@@ -131,7 +131,7 @@ export const SCENES = [
     panels: ["attention", "matrices", "lags:full"],
     fields: ["own"],
     text: [
-      "This is the Kalevala, the Finnish epic, written as 20,000 syllables of two kinds: “first” at the beginning of a word and “inner” elsewhere. The model sees neither letters nor line breaks. The model looks at the 18 syllables before the current syllable and learns to predict the next one. After “inner”, lags 8 and 16 light up, because the Kalevala has eight syllables per line, and every line begins with a new word.",
+      "This is the Kalevala, the Finnish epic, written as 20,000 syllables of two kinds: “first” at the beginning of a word and “inner” elsewhere. The model sees neither letters nor line breaks. The model looks at the 18 syllables before the current syllable and learns to predict the next syllable. After “inner”, lags 8 and 16 light up, because the Kalevala has eight syllables per line, and every line begins with a new word.",
       "Now try your own data: paste a text or a column with one symbol per line. Nothing leaves your machine.",
     ],
   },
