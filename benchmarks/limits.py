@@ -302,7 +302,7 @@ def missed_table(rows: list[tuple[Case, Row]]) -> list[str]:
         lines.append(
             [
                 *(kind, N, f"{n:,}", len(found), total["missed"], total["marked"]),
-                f"{percent(good / max(total['missed'], 1))} ({wilson(good, total['missed'])})",
+                f"{percent(good / total['missed'])} ({wilson(good, total['missed'])})" if total["missed"] else "",
                 f"{percent(total['complete_held'] / max(total['complete'], 1))}",
                 f"{so_many(marks, len(found))} ({wilson(marks, len(found))})",
                 f"{so_many(positions, len(found))} ({wilson(positions, len(found))})",
