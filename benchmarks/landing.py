@@ -70,8 +70,8 @@ def mirror() -> str:
         *dots,
         circle(24, below + 7, 5, ORANGE),
         text(34, below + 12, f"{wrong} to the mirror image", LEFT),
-        circle(184, below + 7, 5, BLUE),
-        text(194, below + 12, f"{len(signs) - wrong} to the truth", LEFT),
+        circle(206, below + 7, 5, BLUE),
+        text(216, below + 12, f"{len(signs) - wrong} to the truth", LEFT),
     ]
     alt = f"{len(signs)} runs as dots: {wrong} headed for the mirror image, the others for the truth."
     return svg(alt, parts)
@@ -90,7 +90,7 @@ def metre() -> str:
     parts = [text(8, 16, "influence on the next syllable", LEFT), line(at(farthest) - 6, base, WIDTH - 8, base)]
     hit = {row["lag"] for row in found}
     parts += [circle(at(lag), base, 3, "currentColor", 0.45) for lag in range(2, farthest + 1) if lag not in hit]
-    for context, shift, colour in (("little", -5, BLUE), ("full", 5, ORANGE)):
+    for context, example, shift, colour in (("little", "“the”, “of” …", -5, BLUE), ("full", "“fruit” …", 5, ORANGE)):
         for row in (row for row in found if row["context"] == context):
             x = at(row["lag"]) + shift
             top = base - scale * row["influence"]
@@ -98,8 +98,7 @@ def metre() -> str:
             parts.append(line(x, base, x, top, f' stroke="{colour}" stroke-width="7"'))
             parts.append(line(x, top - reach, x, top + reach))
             side = "end" if shift < 0 else "start"
-            label = f"after a {context} word"
-            parts.append(text(x + 2.4 * shift, top + 4, label, f' class="small" style="text-anchor:{side}"'))
+            parts.append(text(x + 2.4 * shift, top + 4, f"after {example}", f' class="small" style="text-anchor:{side}"'))
     parts += [text(at(lag), base + 22, str(lag)) for lag in (1, 5, 10, 15, 20)]
     parts.append(text(WIDTH / 2, base + 42, "syllables back", SMALL))
     lags = ", ".join(str(lag) for lag in sorted(hit))

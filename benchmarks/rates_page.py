@@ -76,8 +76,8 @@ def searches(rates: Table) -> str:
         if found.any()
     )
     return (
-        f"{words}All found a batch size up to {LARGEST_BATCH:,} that is enough, except {where_none}. Where no batch size was"
-        " enough, the number of samples is unknown; intervals of exponents that depend on it have no upper end."
+        f"{words}Each found a sufficient batch size of at most {LARGEST_BATCH:,}, except {where_none}. Where none was found,"
+        " the number of samples is unknown, so the interval of an exponent that depends on it has no upper end."
     )
 
 

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 QUESTIONS = {  # picked before the pages were written → the page that answers, and words that must stand there
     "How do I change λ in Stage 2?": ("howto/change-lambda.html", "lam="),
-    "What does a NaN standard error mean?": ("howto/nan-standard-error.html", "the data cannot tell this number"),
+    "What does a NaN standard error mean?": ("howto/nan-standard-error.html", "the data do not determine this number"),
     "Which figure shows that ℓ1 is needed?": ("paper/figures/F16.html", "Without the proximal step"),
     "How do I fit 300 sequences from a Parquet file?": ("howto/fit-a-parquet-file.html", "visits.parquet"),
     "How do I add a recipe?": ("howto/add-in-your-own-package.html", "scb.recipes"),

@@ -307,7 +307,7 @@ def test_of_two_writers_to_a_checkpoint_one_is_refused(tmp_path):
 def test_a_run_in_a_checkpoint_is_kept(tmp_path):
     scb.train(TASK, RECIPE, checkpoint=tmp_path)
     before = contents(tmp_path)
-    with pytest.raises(InputError, match=r"holds a run, which is kept: go on with resume=True, .* replace run.safetensors"):
+    with pytest.raises(InputError, match=r"holds a run, which is kept: continue it with resume=True, .* replace run.safetensors"):
         scb.train(TASK, RECIPE, seed=1, checkpoint=tmp_path)
     assert contents(tmp_path) == before
     assert scb.train(TASK, RECIPE, seed=1, checkpoint=tmp_path, overwrite=True).seed == Run.load(tmp_path).seed == 1
@@ -368,7 +368,7 @@ def test_files_of_another_run_are_refused(here, capsys, name):
     shutil.copy(here / "two" / name, here / "one" / name)
     for command in (("show", "one"), ("train", "--out", "one", "--resume")):
         said = refused(capsys, *command)
-        assert "one/run.safetensors is of another run than one/" in said
+        assert "one/run.safetensors belongs to another run than one/" in said
         assert f"one/{name}" in said
     call("show", "two")
 
@@ -380,7 +380,7 @@ def test_the_summary_of_another_fit_is_refused(here, capsys):
     shutil.copy(here / "two" / "summary.json", here / "one" / "summary.json")
     capsys.readouterr()
     for command in ("show", "sample"):
-        assert "one/summary.json is not of the model in one/model.safetensors" in refused(capsys, command, "one")
+        assert "one/summary.json does not belong to the model in one/model.safetensors" in refused(capsys, command, "one")
     shutil.copy(here / "two" / "model.safetensors", here / "one" / "mine.safetensors")
     call("show", "one/mine.safetensors")  # which says nothing of the summary beside it
     assert "held-out bits" not in capsys.readouterr().out

@@ -89,9 +89,9 @@ def grid(
     beside: int = 1,
     **options: Any,
 ) -> tuple[Figure, np.ndarray]:
-    """Make a figure of rows and columns of panels under one title.
+    """Make a figure with panels in rows and columns under one title.
 
-    Inside ``narrow``, the panels are placed below each other, in reading order.
+    Inside ``narrow``, the panels are placed one below another, in reading order.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ _narrow: ContextVar[bool] = ContextVar("narrow", default=False)
 
 @contextmanager
 def narrow() -> Iterator[None]:
-    """Make figures that are drawn inside this context fit narrow screens.
+    """Adapt figures drawn inside this context to narrow screens.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def narrow() -> Iterator[None]:
 
 
 def label_outer(ax: Axes) -> None:
-    """Keep the labels of a panel only at the left and lower edges of its grid.
+    """Remove a panel's labels unless they are at the left or lower edge of the grid.
 
     Inside ``narrow``, where there is no grid, all labels are kept.
 
@@ -190,7 +190,7 @@ def _wrapped(text: str, width: float, size: float) -> str:
 
 
 def look(number: int, marker: bool = False) -> dict[str, Any]:
-    """Return the colour and the line of a curve, and its marker if it has one.
+    """Return the colour and line style of a curve, and its marker if it has one.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def star_marker(ax: Axes, x: float, y: float, number: int) -> None:
 
 
 def band(ax: Axes, quartiles: tuple[np.ndarray, ...], number: int, label: str) -> None:
-    """Draw a line through medians, and a band from quartile to quartile.
+    """Draw a line through the medians and a band between the quartiles.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ def caption(figure: Figure, text: str) -> None:
 
 @quiet
 def save(figure: Figure, path: Path, formats: tuple[str, ...] = ("png", "pdf")) -> list[Path]:
-    """Write a figure to files, one for each format; the same figure gives the same bytes.
+    """Write a figure to files, one for each format; the same figure always produces the same bytes.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ class Registry(MutableMapping[str, Any]):
     """A mapping from names to extensions of one kind: scb's own extensions, and those of other
     packages, which are loaded on first use.
 
-    Other packages cannot replace scb's own names. If an extension cannot be loaded, its use raises
+    Other packages cannot replace scb's own names. If an extension cannot be loaded, using it raises
     an InputError that names its package; all other names keep working.
 
     Parameters

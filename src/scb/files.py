@@ -59,11 +59,11 @@ def cannot_write(path: Path, error: OSError) -> WriteError:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file atomically: even after a crash, a reader sees the old content or the new.
+    """Replace a file atomically: after a crash, a reader sees either the old or the new content.
 
-    If the path is a link, the file that it points at is replaced, and the link stays. Concurrent
-    writers use distinct temporary files. A temporary file that a killed process leaves behind is
-    removed when the file is written again or by the next process that opens the folder.
+    If the path is a link, the file that the link points to is replaced, and the link is kept.
+    Concurrent writers use distinct temporary files. A temporary file that a killed process leaves
+    behind is removed when the file is next written or when another process opens the folder.
 
     Parameters
     ----------
@@ -179,8 +179,8 @@ def sync_directory(directory: Path) -> None:
 def prepare_file(path: Path, mark: str, overwrite: bool = False) -> None:
     """Check that a file may be written, and make its directory.
 
-    Raise an InputError if there is already a file that scb did not write. The check is made early,
-    so a result that took minutes to compute is not lost just as it is about to be written.
+    Raise an InputError if the file already exists and was not written by scb. The check is made
+    early, so a result that took minutes to compute is not lost just as it is about to be written.
 
     Parameters
     ----------

@@ -79,7 +79,7 @@ class Folder:
             )
 
     def claim(self, *names: str, overwrite: bool = False) -> None:
-        """List names before anything is written under them.
+        """Add file names to the list of names before the files are written.
 
         An InputError is raised for a name that is an input, a link, or a file that scb did not
         write.
@@ -111,7 +111,7 @@ class Folder:
             self._names.update(new)
 
     def file(self, name: str) -> Path:
-        """Claim a name, and return its path.
+        """Claim a name and return its path.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class Folder:
         return self.path / name
 
     def leave_nothing(self, made: bool) -> None:
-        """Remove the list of names if no file on it exists, and remove a new folder if it is empty.
+        """Remove the list of names if none of the files exists; remove a new folder if it is empty.
 
         Parameters
         ----------
@@ -163,7 +163,7 @@ def opened(
     overwrite: bool = False,
     inputs: Sequence[Path] = (),
 ) -> Iterator[Folder]:
-    """Open a folder for writing, and create it if necessary.
+    """Open a folder for writing, creating it if necessary.
 
     Other processes are kept out until the ``with`` block ends. If the block fails before anything
     is written, nothing is left behind.

@@ -21,8 +21,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 class InputError(ValueError):
     """An argument, option or file cannot be used.
 
-    The message names the argument, its value and what would be accepted. An ``InputError`` is a
-    ``ValueError``; the command line prints it as one line, without a traceback.
+    The message names the argument, quotes its value and says what would be accepted. An
+    ``InputError`` is a ``ValueError``; the command line prints it as one line, without a traceback.
 
     Examples
     --------

@@ -125,7 +125,7 @@ class OneLayerTransformer(ABC):
 
     @abstractmethod
     def pull_back(self, gA: Array) -> Array:
-        """Compute the gradient in the attention's parameters from the gradient in the attention.
+        """Convert a gradient with respect to the attention into one with respect to its parameters.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class OneLayerTransformer(ABC):
         """
 
     def gradient(self, batch: "Batch") -> Gradient:
-        """Compute the mean loss over a batch, and its exact gradients in V and the parameters of A.
+        """Compute the mean loss over a batch and its exact gradients in V and A's parameters.
 
         Parameters
         ----------
@@ -270,7 +270,7 @@ class SoftmaxTransformer(OneLayerTransformer):
         return e / e.sum(axis=0)
 
     def pull_back(self, gA: Array) -> Array:
-        """Compute the gradient in the logits W from the gradient in the attention.
+        """Convert a gradient with respect to the attention into one with respect to the logits W.
 
         In each column, this gradient is ∇_w = (diag(a) − aaᵀ)∇_a, where a = σ(w).
 
@@ -295,7 +295,7 @@ class SoftmaxTransformer(OneLayerTransformer):
 
 
 def batch_gradient(V: Array, A: Array, batch: "Batch") -> Gradient:
-    """Compute the gradients in V and A, and the loss l, averaged over a batch.
+    """Compute the loss l and its gradients with respect to V and A, averaged over a batch.
 
     The gradients are ∇_V l = (VXa − e_o)(Xa)ᵀ and ∇_{a^(k)} l = 1{last = k}(VX)ᵀ(VXa − e_o).
 

@@ -95,7 +95,7 @@ def strip_picture(animated: bool = True) -> str:
     Returns
     -------
     str
-        The SVG. Without ``XMLNS``, it can be put into an HTML page.
+        The SVG. Without ``XMLNS``, the SVG can be put into an HTML page.
 
     Examples
     --------

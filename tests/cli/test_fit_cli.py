@@ -132,7 +132,7 @@ def test_options_reach_the_model(tmp_path, capsys, letters):
         (b"abcabc" * 9, "t.txt", ["--max-lag", "0"], "max_lag = 0"),
         (b"abc", "t.txt", [], "too few"),
         (b"a,b\n1,2\n", "t.csv", [], "take its name as 'column'"),
-        (b"a,b\n1,2\n", "t.csv", ["--column", "c"], "no column 'c': there are a, b"),
+        (b"a,b\n1,2\n", "t.csv", ["--column", "c"], "no column 'c': the columns are a, b"),
         (b"a,b\n", "t.csv", ["--column", "a"], "no rows"),
         (b"a,b\n1\n2,3,4\n", "t.csv", ["--column", "a"], "cannot be read as csv"),
         (b"junk", "t.parquet", [], "cannot be read as parquet"),
@@ -196,7 +196,7 @@ def test_many_symbols_and_few_labels(tmp_path, capsys):
     words = " ".join(call(capsys, "fit", tmp_path / "codes.csv", "--max-lag", 5, "--out", tmp_path / "o").split())
     assert "of 60 kinds in 1 sequence" in words
     price = (60 * np.log(2399 / 60) / 2 + np.log(60 * 5)) / 2399 / np.log(2)
-    assert f"one would have to save about {price:.2g} bits per symbol" in words
+    assert f"a lag would have to save about {price:.2g} bits per symbol" in words
     assert "predicts better" not in words
 
 

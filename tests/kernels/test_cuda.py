@@ -329,7 +329,7 @@ def test_what_is_missing_is_said_in_one_line(monkeypatch):
     task = scb.Task.random(3, 60, 2)
     with pytest.raises(InputError, match="CuPy"):
         scb.train(task, scb.recipes.paper(task), device="cuda")
-    with pytest.raises(InputError, match="leave it out"):
+    with pytest.raises(InputError, match="leave device out"):
         scb.train(task, scb.recipes.paper(task), device="cuda", source=Fresh(task))
     with pytest.raises(InputError, match="device = 'tpu'"):
         scb.train(task, scb.recipes.paper(task), device="tpu")

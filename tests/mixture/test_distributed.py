@@ -392,11 +392,11 @@ def test_errors():
         scb.recover([dask.delayed(one[:0])])
     with pytest.raises(ValueError, match="leave max_lag out"):
         scb.recover([dask.delayed(one)], max_lag=3)
-    with pytest.raises(ValueError, match="with max_lag, a 1-D one"):
+    with pytest.raises(ValueError, match="a 1-D array is a sequence if max_lag"):
         scb.recover(da.zeros(10, dtype=int))
     with pytest.raises(ValueError, match="longest sequence has 10 tokens"):
         scb.recover(da.zeros(10, dtype=int, chunks=3), max_lag=9)
-    with pytest.raises(TypeError, match="of Dask, an array, a bag or a list"):
+    with pytest.raises(TypeError, match="from Dask, only arrays, bags and lists"):
         scb.recover([dask.delayed(one), one])
     model = SparseContextualBigram(3)
     with pytest.raises(ValueError, match="no symbol follows another one"):
@@ -407,9 +407,9 @@ def test_errors():
         model.fit([dask.delayed([1, 2, 3, 4, 5]), dask.delayed(list("abcde"))])
     with pytest.raises(ValueError, match="must hold sequences"):
         model.fit(db.from_sequence(["ab", "c"]))
-    with pytest.raises(ValueError, match="lengths are for one long X"):
+    with pytest.raises(ValueError, match="lengths can be given only for one long X"):
         model.fit(da.zeros(9, dtype=int), lengths=[4, 5])
-    with pytest.raises(TypeError, match="only fit takes one"):
+    with pytest.raises(TypeError, match="only fit accepts"):
         model.fit(np.arange(90) % 3).score(da.zeros(9, dtype=int))
 
 

@@ -61,7 +61,7 @@ def test_one_head_is_one_to_the_bic():
 @pytest.mark.parametrize(
     ("data", "heads", "message"),
     [
-        (lambda batch: [batch], 2, "several heads are recovered from a Batch"),
+        (lambda batch: [batch], 2, "several heads can be recovered only from a Batch"),
         (lambda batch: batch, 10, "heads = 10: with N = 4 there can be at most 9"),
         (lambda batch: batch, 0, "heads = 0"),
         (lambda batch: batch, "some", "heads = 'some'"),

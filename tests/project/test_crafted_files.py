@@ -123,7 +123,7 @@ def test_columns_that_hold_no_symbols(cells):
 
 def test_columns_of_one_name_and_values_nested_too_deeply(tmp_path):
     (tmp_path / "x.csv").write_text("a,a\nx,y\n")
-    with pytest.raises(InputError, match="there are 2 columns 'a': each must have a name of its own"):
+    with pytest.raises(InputError, match="there are 2 columns 'a': each must have a different name"):
         scb.read_sequences(tmp_path / "x.csv")
     for name in ("x.json", "x.jsonl"):
         (tmp_path / name).write_text("[" * 100_000 + "]" * 100_000)

@@ -2,6 +2,8 @@
 model's.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -9,7 +11,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from scb.mixture.data import Data, Here
+from scb.mixture.model import Mixture
 from scb.mixture.partition import Partition
+from scb.mixture.rows import RowTable, Slots
+from scb.mixture.tuning import TUNING
 from scb.mixture.windows import label_block
 from scb.sequences.baselines.background import ModelBackground, RecentBackground, histories_of
 from scb.sequences.baselines.counts import histories_in
@@ -52,13 +57,30 @@ def test_each_window_has_a_distribution_that_has_not_seen_it(N):
     np.testing.assert_allclose(before.sum(axis=1), 1)
     labels = histories_of(data.partitions[0], data.shape, model.model.counts.depth)
     at_label = before[np.arange(data.n), labels.label]
-    blocks = blocks_of(labels, 0, data.n, len(model.cross_fit.folds))
+    blocks = blocks_of(labels, 0, data.n, len(model.cross_fit.blocks))
     by_fold = [fold.likelihoods(block) for fold, block in zip(model.cross_fit.folds, blocks, strict=True)]
     np.testing.assert_allclose(at_label, np.concatenate(by_fold))
     assert np.log(at_label).mean() == pytest.approx(model.cross_fit.score)
     after = chosen(model.attached(data))
     np.testing.assert_allclose(after, model.model.distributions(labels.history))
     assert np.log(after[np.arange(data.n), labels.label]).mean() > model.cross_fit.score  # it has seen them
+
+
+@pytest.mark.parametrize("matrices", [1, 2])
+def test_equal_windows_with_equal_backgrounds_are_one_row(monkeypatch, matrices):
+    data = windows_of_codes([np.random.default_rng(0).integers(2, size=3000)], 2, 6, context=True)
+    data = RecentBackground.fit(data).cross_fitted(data)
+    slots = Slots(np.array([[-1, 2, 4], [-1, 5, -1]]), np.array([[0, 0, matrices - 1]] * 2), matrices)
+    few = data.rows(slots)
+    monkeypatch.setattr("scb.mixture.partition.TUNING", replace(TUNING, fewer_rows=0.0))
+    whole = data.rows(slots)
+    (table,), (all_rows,) = few.held, whole.held
+    assert len(table.label) < 1000 < len(all_rows.label) == data.n
+    rng = np.random.default_rng(1)
+    at = Mixture(rng.dirichlet(np.ones(2), 2 * matrices).T, data.label_distribution, np.array([[0.2, 0.5, 0.3], [0.4, 0.6, 0.0]]))
+    for a, b in zip(few.total(RowTable.evaluate, at), whole.total(RowTable.evaluate, at), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10)
+    np.testing.assert_allclose(table.likelihoods(at)[table.row_numbers], all_rows.likelihoods(at), rtol=1e-12)
 
 
 def test_labels_do_not_matter_after_the_fit():
@@ -128,5 +150,5 @@ def test_a_model_that_answers_with_something_else_is_refused():
             return np.ones(3)
 
     data = windows_of_codes([np.array([0, 1, 0, 1])], 2, 2, context=True)
-    with pytest.raises(ValueError, match=r"predict_proba gave \(3,\)"):
+    with pytest.raises(ValueError, match=r"predict_proba returned shape \(3,\)"):
         ModelBackground(Wrong(), np.array(["a", "b"])).attached(data)

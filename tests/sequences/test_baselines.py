@@ -9,7 +9,7 @@ import pytest
 
 from scb.mixture.data import Here
 from scb.sequences.baselines.counts import Histories, HistoryCounts, deepest, histories_in, history_codes
-from scb.sequences.baselines.crossfit import HeldLabels, best_context_tree, best_ngram, best_recent, blocks_of, without_caches
+from scb.sequences.baselines.crossfit import HeldLabels, best_context_tree, best_ngram, best_recent, blocks_of
 from scb.sequences.baselines.ctw import ContextTree
 from scb.sequences.baselines.ngram import NGram, discounts
 from scb.sequences.baselines.ppm import PPM
@@ -77,12 +77,15 @@ def test_counts_add_up_and_come_apart():
     for one, other in ((a + b, whole), (whole - b, a)):
         np.testing.assert_array_equal(one.codes, other.codes)
         np.testing.assert_array_equal(one.counts, other.counts)
+        for mine, theirs in zip(one.levels, other.levels, strict=True):
+            for x, y in zip(mine, theirs, strict=True):
+                np.testing.assert_array_equal(x, y)
     np.testing.assert_array_equal(whole.shortened(1).codes, HistoryCounts.count(labels, 4, 1).codes)
 
 
 def test_contexts_that_do_not_fit_into_an_integer_are_refused():
     assert deepest(4000, 10) == 4
-    with pytest.raises(ValueError, match=r"depth = 9: histories of 200 symbols can have between 0 and 7"):
+    with pytest.raises(ValueError, match=r"depth = 9: with 200 different symbols, histories can have between 0 and 7"):
         NGram.fit([np.arange(200)], 200, 10)
 
 
@@ -267,8 +270,8 @@ def test_ppm_is_a_distribution_and_needs_no_symbol_to_be_seen(method, update_exc
 
 def by_folds(fit, labels, first=0, n=None):
     """The probability of each label by the fold that has not seen it; they are those from ``first`` on, of n."""
-    parts = blocks_of(labels, first, n or labels.label.size, len(fit.folds))
-    return np.concatenate([without_caches(fold).likelihoods(part) for fold, part in zip(fit.folds, parts, strict=True)])
+    parts = blocks_of(labels, first, n or labels.label.size, len(fit.blocks))
+    return np.concatenate([fold.likelihoods(part) for fold, part in zip(fit.folds, parts, strict=True)])
 
 
 def test_each_block_is_predicted_from_the_others():

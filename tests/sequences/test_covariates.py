@@ -190,7 +190,7 @@ def test_what_cannot_be():
     x, columns = weather(300)
     fit = scb.SparseContextualBigram(3).fit
     for covariates, message in (
-        ({"season": columns["season"][:7]}, "'season' has 7 values: there must be one for each of the 300 symbols"),
+        ({"season": columns["season"][:7]}, "'season' has 7 values, but there must be one for each of the 300 symbols"),
         ({}, "no column"),
         ({"id": [f"user {i}" for i in range(900)][:300] + ["x"] * 0}, None),
         ({"when": np.arange(300).astype("datetime64[D]")}, "'when' holds"),
@@ -203,7 +203,7 @@ def test_what_cannot_be():
             fit(x, covariates=covariates)
     with pytest.raises(InputError, match="transition must be 'auto' or 'per_lag'"):
         scb.SparseContextualBigram(3, transition="shared").fit(x, covariates=columns)
-    with pytest.raises(InputError, match="init is not for them"):
+    with pytest.raises(InputError, match="init cannot be given"):
         fit(x, covariates=columns, init=scb.SparseContextualBigram(3).fit(x))
 
 

@@ -27,6 +27,7 @@ from scb.kernels.random import continue_lags
 from scb.mixture.model import Mixture
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable, Slots
+from scb.mixture.select import Selection
 from scb.mixture.tuning import TUNING
 from scb.sequences.answer import answer_of
 from scb.sequences.coding import windows_of_codes
@@ -469,7 +470,7 @@ def test_missing_symbols_and_what_they_hide(fitted):
         ([[0], [1]], ValueError, "no symbol follows"),
         ([None, None, None, None, None], ValueError, "all are missing"),
         ([1, "a", 2, 3, 4], TypeError, "of one type"),
-        ([[1, 2, 3], 4], ValueError, "all of them must be"),
+        ([[1, 2, 3], 4], ValueError, "all items must be sequences"),
         (np.zeros((2, 2, 2)), ValueError, "dimensions"),
         (np.arange(5000), ValueError, "different symbols"),
         (7, TypeError, "type int"),
@@ -577,6 +578,22 @@ def test_a_symbol_that_only_windows_at_the_beginning_have_is_in_the_background()
     assert found.converged_
     assert np.isfinite(found.loglik_)
     assert np.isfinite(found.bic(x))
+
+
+def test_a_search_does_not_add_again_from_the_same_lags_what_it_has_just_taken_out(monkeypatch):
+    rng = np.random.default_rng(1077)
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
+    sequences: Any = import_module("defaults_sequences")
+    grown, add = [], Selection.add
+
+    def add_and_note(search: Selection, pairs: Any, matrices: Any) -> None:
+        grown.append((frozenset(search.pairs(search.all_slots())), frozenset(pairs)))
+        add(search, pairs, matrices)
+
+    monkeypatch.setattr(Selection, "add", add_and_note)
+    scb.SparseContextualBigram(15, context=True, transition="per_lag", background="ngram").fit(sequences.logit(rng)[:20_000])
+    assert len(grown) > 5
+    assert len(set(grown)) == len(grown)
 
 
 def test_a_second_lag_is_found_where_the_first_makes_labels_impossible(monkeypatch):

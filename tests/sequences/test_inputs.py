@@ -59,13 +59,13 @@ INPUTS = {
     "an array of lists of Arrow": (given(pa.array(WALKS)), WALKS),
     "an object array of lists": (given(np.array(WALKS, dtype=object)), WALKS),
     "a series of lists with an empty cell": (given(pd.Series([["a", "b"], None, ["b"]])), [["a", "b"], [], ["b"]]),
-    "strings as sequences": (given(["ACGT", "GGTA"]), r"for their characters give \[list\(x\) for x in X\]"),
-    "sentences": (given(["to be or", "not to be"]), r"for their words \[x.split\(\) for x in X\]"),
-    "one string": (given("ACGT"), r"give list\(X\), for its words X.split\(\)"),
+    "strings as sequences": (given(["ACGT", "GGTA"]), r"pass \[list\(x\) for x in X\] for their characters"),
+    "sentences": (given(["to be or", "not to be"]), r"\[x.split\(\) for x in X\] for their words"),
+    "one string": (given("ACGT"), r"pass list\(X\) for its characters, X.split\(\) for its words"),
     "a dict of sequences": (given(dict(zip("ab", WALKS, strict=True))), r"list\(X.values\(\)\)"),
-    "a set": (given({"a", "b"}), "no order: give a list"),
+    "a set": (given({"a", "b"}), "no order: pass a list"),
     "a path": (given(Path("walks.csv")), r"scb.read_sequences\(X\)"),
-    "measurements": (given(np.random.default_rng(0).random(500)), r"bins=5 of scb.read_sequences \(--bins 5\)"),
+    "measurements": (given(np.random.default_rng(0).random(500)), r"scb.read_sequences with bins=5 \(--bins 5\)"),
     "measurements in bins": (
         given(pd.DataFrame({"x": [0.1, 0.9, 0.2, 0.8]}), bins=2),
         [[pytest.approx(0.15), pytest.approx(0.85)] * 2],
@@ -109,7 +109,7 @@ INPUTS = {
     "lines of one length": (text({"txt": "ACG\nTGA\n"}), r"sep='' \(--sep \"\"\)"),
     "a symbol on each line": (text({"txt": "rain\ndry\n" * 9}), r"by='line' \(--by line\)"),
     "a table without an ending": (text({"data": "a,b\n1,2\n1,3\n"}), r"kind='csv' \(--kind csv\)"),
-    "a table that is text to us": (text({"txt": "a,b\n"}, column="a"), "'kind' says otherwise"),
+    "a table that is text to us": (text({"txt": "a,b\n"}, column="a"), "pass 'kind' if it is a table"),
 }
 
 

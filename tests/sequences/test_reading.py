@@ -175,7 +175,7 @@ def test_what_can_be_meant_in_two_ways_is_refused(columns, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"column": "no"}, "no column 'no': there are user, page, time"),
+        ({"column": "no"}, "no column 'no': the columns are user, page, time"),
         ({"column": "page", "group": "gone"}, "no column 'gone'"),
         ({"column": "page", "order": "page"}, "'page' has 1 empty cells"),
         ({"column": "page", "top": 0}, "top = 0"),
@@ -221,5 +221,5 @@ def _parquet(folder):
 def test_lengths_do_not_go_with_what_is_told_apart_already():
     frame, _ = users()
     for X in (frame[["user", "page"]], as_sequences(frame[["user", "page"]])):
-        with pytest.raises(ValueError, match="lengths are for one long X"):
+        with pytest.raises(ValueError, match="lengths can be given only for one long X"):
             as_sequences(X, [3])

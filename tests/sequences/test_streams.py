@@ -107,13 +107,13 @@ def test_streams_refuse_what_they_cannot_be():
     model = Bigram(3).partial_fit(list("abcabcab" * 5))
     for options, message in (
         ({"memory": 1001}, "memory = 1001"),
-        ({"memory": 10}, "memory = 10, and it was"),
+        ({"memory": 10}, "memory = 10, but it was"),
     ):
         with pytest.raises(ValueError, match=message):
             model.partial_fit(list("abc"), **options)
     with pytest.raises(ValueError, match="memory = 10: it must be at least 1000"):
         Bigram(3).partial_fit(list("abc"), memory=10)
-    with pytest.raises(ValueError, match="max_lag = 4, and it was 3"):
+    with pytest.raises(ValueError, match="max_lag = 4, but it was 3"):
         model.set_params(max_lag=4).partial_fit(list("abc"))
     with pytest.raises(TypeError, match="of one type"):
         Bigram(3).partial_fit([0, 1, 2], fit=False).partial_fit(list("abc"))

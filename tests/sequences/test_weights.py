@@ -126,7 +126,7 @@ def test_groups_of_two_models_are_told_apart_and_the_lag_is_named():
     for i, part in enumerate((x[:100], x[100:])):
         assert scores["bits"][i] == pytest.approx(-model.score(part) / np.log(2), rel=1e-9)
     assert "weights" in str(model.groups_)
-    with pytest.raises(ValueError, match="groups has 3 entries: X has 200 sequences"):
+    with pytest.raises(ValueError, match="groups has 3 entries, but X has 200 sequences"):
         model.compare_groups(x, [1, 2, 3])
     with pytest.raises(ValueError, match="at least 2"):
         model.compare_groups(x, [1] * 200)
@@ -178,7 +178,7 @@ def test_predictions_that_no_lag_explains():
     ("soft", "message"),
     [
         (np.full((9, 2), 0.5), r"shape \(9, 2\): there must be a row for each of the 10"),
-        (np.full((10, 2), 0.4), "must be distributions"),
+        (np.full((10, 2), 0.4), "must be a distribution"),
     ],
 )
 def test_bad_soft_labels_are_named(soft, message):

@@ -102,7 +102,7 @@ def test_check_has_singular_values_in_the_place_of_the_contrast():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Task(np.stack([P2[0], np.full((3, 3), 1 / 3)]), Q2), "P[1] has another stationary distribution than P[0]"),
+        (lambda: Task(np.stack([P2[0], np.full((3, 3), 1 / 3)]), Q2), "P[1] and P[0] have different stationary distributions"),
         (lambda: Task(P2, Q2 * 0.9), "column 0 of Q, over all heads, sums to 0.9: every column must sum to 1"),
         (lambda: Task(P2, Q2[0]), "Q has shape (4, 3), but P has H = 2 heads: Q must be (H, T, N)"),
         (lambda: Task(P2, Q2[[0, 1, 1]]), "Q has shape (3, 4, 3), but P has H = 2 heads"),

@@ -174,7 +174,7 @@ NOT_DISTRIBUTIONS = np.array([[0.5, 0.5], [0.6, 0.5]])
         (lambda: Task.random(2, 10, 2).related(0.5), "overlap = 0.5 with N = 2"),
         (
             lambda: Task.sparse(P3, [[0, 0, 9]], [[1, 1, 1]], T=4),
-            "positions holds 9: it must lie in [0, T - 1] = [0, 3]",
+            "positions holds 9: each must lie in [0, T - 1] = [0, 3]",
         ),
         (lambda: Task.sparse(P3, [[0, 0, 1], [0, 1, 2]], np.full((2, 3), 0.5), T=4), "positions repeats a position"),
         (lambda: Task.sparse(P3, [[0.5, 0, 1]], [[1, 1, 1]], T=4), "positions has dtype float64"),

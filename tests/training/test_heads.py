@@ -169,10 +169,10 @@ def test_spare_heads_are_set_aside_by_the_rotation():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda task: scb.recipes.tuned(task, heads=1), "heads = 1: the task has 2, and each needs one"),
+        (lambda task: scb.recipes.tuned(task, heads=1), "heads = 1: the task has 2 heads, and each needs one"),
         (lambda task: scb.recipes.paper(task, start="spectral"), "start = 'spectral'"),
         (lambda task: scb.recipes.tuned(task, known=False), "known = False"),
-        (lambda task: scb.train(task, scb.recipes.tuned(Task.random(3, 60, 2))), "the recipe trains 1 head(s), the task has 2"),
+        (lambda task: scb.train(task, scb.recipes.tuned(Task.random(3, 60, 2))), "the recipe trains 1 head(s), but the task has 2"),
         (lambda task: scb.train(task, scb.recipes.tuned(task), device="cuda"), "trains one head"),
         (lambda task: scb.rotate_heads(task.P, task.Q[0]), "they must be (H, N, N) and (H, T, N)"),
         (lambda task: scb.metrics.match_heads(task.P[:1], task.Q[:1], task), "V has 1 heads, the task 2"),

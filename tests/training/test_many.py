@@ -45,5 +45,5 @@ def test_what_does_not_go_together_is_refused():
         scb.train_many(tasks, recipes, device="cuda")
     with pytest.raises(InputError, match="recipe"):
         scb.train_many(tasks, "paper")
-    with pytest.raises(InputError, match="leave it out"):
+    with pytest.raises(InputError, match="leave device out"):
         scb.train_many(tasks[0], scb.recipes.softmax(tasks[0]), device="cuda")

@@ -110,7 +110,7 @@ def test_a_rule_is_any_function_and_another_one_cannot_be_resumed(tmp_path):
     assert np.abs(run.V - trivial_V(TASK.mu)).max() > 1e-6
     np.testing.assert_array_equal(run.A, 1 / TASK.T)
     assert run.verdict is not None
-    with pytest.raises(ValueError, match="was made with another recipe"):
+    with pytest.raises(ValueError, match="was made with a different recipe"):
         train(TASK, recipe(Stage("1", 6, 0.1, 0.1, rule=other)), seed=1, checkpoint=tmp_path, resume=True)
 
 
@@ -149,7 +149,7 @@ def test_a_schedule_is_a_part_of_what_is_resumed(tmp_path):
     slow = recipe(Stage("1", 20, lambda step: 0.1 / (1 + step), 0.03))
     train(TASK, slow, seed=2, checkpoint=tmp_path)
     train(TASK, recipe(Stage("1", 20, 0.1 / np.arange(1, 21), 0.03)), seed=2, checkpoint=tmp_path, resume=True)
-    with pytest.raises(ValueError, match="was made with another recipe"):
+    with pytest.raises(ValueError, match="was made with a different recipe"):
         train(TASK, recipe(Stage("1", 20, lambda step: 0.2 / (1 + step), 0.03)), seed=2, checkpoint=tmp_path, resume=True)
 
 

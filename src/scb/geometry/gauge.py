@@ -126,7 +126,7 @@ class HeadMatch(NamedTuple):
     dist_V, dist_A : (G,) arrays
         The distances ‖V_h − P_g‖_μ and ‖A_h − Q_g‖_μ.
     order : (G,) integer array
-        Which head of the model matches each head of the task.
+        For each head of the task, the head of the model that matches it.
 
     Examples
     --------

@@ -121,11 +121,11 @@ def triangular(factor: Array) -> Array:
 
 
 def function_distance(one: tuple[Array, Array], other: tuple[Array, Array], mu: Array) -> float:
-    """Compute ‖Σ_h a_h ⊗ Ṽ_h − Σ_h q_h ⊗ P̃_h‖_μ, the distance between two functions of heads.
+    """Compute the distance ‖Σ_h a_h ⊗ Ṽ_h − Σ_h q_h ⊗ P̃_h‖_μ between two sets of heads.
 
-    The distance depends only on the functions that the heads compute, and the two numbers of heads
-    may differ. The expected loss of (V, A) on the task (P, Q) is the expected loss of (P, Q) plus
-    half the square of this distance.
+    The distance depends only on the functions that the heads compute. The two sets may have
+    different numbers of heads. The expected loss of (V, A) on the task (P, Q) is the expected loss
+    of (P, Q) plus half the square of this distance.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class Projection:
 
 
 def signal_V(task: "Task", V: Array) -> tuple[Any, Any, Any]:
-    """Measure how much of the signal V has learned, and the error of V.
+    """Measure how much of the signal has been learned by V, and the error of V.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def signal_A(task: "Task", K_AQ: Any) -> Any:
 
 
 def population_projection(task: "Task", V: Array, A: Array) -> Projection:
-    """Compute α, K and ‖Δ‖ of a point (V, A), in O(N² + TN) operations and without a dense Q.
+    """Compute α, K and ‖Δ‖ for a point (V, A) in O(N² + TN) operations, without a dense Q.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def distance_from_line_A(task: "Task", theta: Any, K_A: Any, cross: Any) -> Any:
 
 
 def line_V(task: "Task", alpha: float) -> Array:
-    """Return Ṽ = αP + (1 − α)μ1ᵀ, a point on the line of V.
+    """Return Ṽ = αP + (1 − α)μ1ᵀ, a point on the line for V.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def line_V(task: "Task", alpha: float) -> Array:
 
 
 def line_A(task: "Task", alpha: float) -> Array:
-    """Return Ã = αQ + (1 − α)11ᵀ/T, a point on the line of A.
+    """Return Ã = αQ + (1 − α)11ᵀ/T, a point on the line for A.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def line_A(task: "Task", alpha: float) -> Array:
 
 
 def trivial_V(mu: Array) -> Array:
-    """Return V₀ = μ1ᵀ, the start of the line of V.
+    """Return V₀ = μ1ᵀ, the point at which the line for V starts.
 
     With V₀, the distribution of the next token is μ, whichever token is attended to.
 
@@ -252,7 +252,7 @@ def trivial_V(mu: Array) -> Array:
 
 
 def uniform_start(mu: Array, T: int) -> tuple[Array, Array]:
-    """Return V₀ = μ1ᵀ and A₀ = 11ᵀ/T, the starts of both lines.
+    """Return V₀ = μ1ᵀ and A₀ = 11ᵀ/T, the points at which the two lines start.
 
     Parameters
     ----------

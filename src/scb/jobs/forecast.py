@@ -37,7 +37,7 @@ def crowding(workers: int) -> float:
 
 
 class Forecast:
-    """A forecast of the time left in phases that follow one another.
+    """A forecast of the time left in a series of phases.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Forecast:
         self._costs[phase] = cost
 
     def note(self, phase: str, share: float, detail: str = "") -> None:
-        """Note that a share of a phase and all phases before it are done.
+        """Record that all earlier phases and the given share of this phase are done.
 
         Parameters
         ----------

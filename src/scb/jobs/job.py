@@ -114,7 +114,7 @@ class Job(ABC):
         }
 
     def table(self, rows: Rows) -> Table:
-        """Return the rows that ``run`` returned as a table, preceded by ``columns``.
+        """Return a table that consists of ``columns`` and the columns that ``run`` returned.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ def random_task(
     ensemble: Ensemble = "strong",
     K_P: float | None = None,
 ) -> Task:
-    """Return random task number ``replicate`` of this size, ensemble and K_P.
+    """Return random task number ``replicate`` with this size, ensemble and K_P.
 
     Parameters
     ----------

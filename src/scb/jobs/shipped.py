@@ -20,7 +20,7 @@ TYPES = {"i": "int64", "f": "float64", "b": "bool", "U": "str", "O": "str"}
 
 
 def write_shipped(directory: Path, name: str, table: Table, facts: dict[str, Any]) -> Path:
-    """Write a table and facts about it as text, DIRECTORY/NAME.csv.
+    """Write a table and facts about it as text to DIRECTORY/NAME.csv.
 
     Numbers are read back exactly, to the last bit.
 
@@ -115,7 +115,7 @@ def read_shipped(directory: Path, name: str) -> tuple[Table, dict[str, Any]]:
 
 
 def shipped(directory: Path, names: Iterable[str]) -> list[str]:
-    """Return which of the tables a directory holds.
+    """Return those of the given names for which a directory holds a table.
 
     Parameters
     ----------

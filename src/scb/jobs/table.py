@@ -11,7 +11,7 @@ Table = dict[str, NDArray[Any]]
 
 
 def concatenate(tables: Sequence[Table]) -> Table:
-    """Put the rows of tables one after the other.
+    """Join tables by putting their rows one after another.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def concatenate(tables: Sequence[Table]) -> Table:
 
 
 def pick(table: Table, **equal: Any) -> Table:
-    """Choose the rows whose columns have given values.
+    """Select the rows in which columns have the given values.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def pick(table: Table, **equal: Any) -> Table:
 
 
 def where(table: Table, chosen: NDArray[Any]) -> Table:
-    """Choose the rows that a mask or an array of indices selects.
+    """Return the rows that a mask or an array of indices selects.
 
     Parameters
     ----------
@@ -86,12 +86,12 @@ def where(table: Table, chosen: NDArray[Any]) -> Table:
 
 
 def at(table: Table, step: int | None = None) -> Table:
-    """Choose one row of each replicate: its last row up to a step.
+    """Select one row from each replicate: the last row at or before a step.
 
     Parameters
     ----------
     table : dict of (rows,) arrays
-        The columns by name, with replicate and step among them.
+        The columns by name, including ``replicate`` and ``step``.
     step : int, optional
         The step. By default, the last of all rows of the replicate is chosen.
 
@@ -119,7 +119,7 @@ def at(table: Table, step: int | None = None) -> Table:
 def by_value(
     table: Table, x: str, y: str, statistic: Callable[..., Any] = np.median
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Compute a statistic of one column at each value of another.
+    """Compute a statistic of one column for each value of another column.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def by_value(
 
 
 def quartiles(table: Table, x: str, y: str) -> tuple[NDArray[Any], ...]:
-    """Compute the three quartiles of one column at each value of another.
+    """Compute the three quartiles of one column for each value of another column.
 
     Parameters
     ----------
@@ -200,12 +200,12 @@ def values(table: Table, name: str) -> list[Any]:
 
 
 def replicates(table: Table) -> int:
-    """Count the random tasks of a table.
+    """Count the random tasks in a table.
 
     Parameters
     ----------
     table : dict of (rows,) arrays
-        The columns by name, with replicate among them.
+        The columns by name, including ``replicate``.
 
     Returns
     -------

@@ -29,7 +29,7 @@ ENDING = ENDINGS[find_spec("pyarrow") is None]
 
 
 def write_table(path: Path, table: Table, facts: dict[str, Any]) -> None:
-    """Write a table and facts about it in one atomic step; the same table gives the same bytes.
+    """Write a table and facts about it atomically; the same table always produces the same bytes.
 
     Parameters
     ----------

@@ -65,12 +65,12 @@ class Workers:
         run_jobs(jobs, self._pool, store, progress)
 
     def each(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        """Call a function in the processes of this machine, once with each tuple of arguments.
+        """Call a function in processes on this machine, once for each tuple of arguments.
 
         Parameters
         ----------
         function : callable
-            A function of a module, which the processes import.
+            A function at the top level of a module, which the processes import.
         calls : list of tuple
             The arguments of each call.
 
@@ -93,7 +93,7 @@ class Workers:
 def workers(
     count: int, scheduler: str | None = None, note: Note = print, in_process: bool = False
 ) -> Iterator[Workers]:
-    """Open workers for jobs; the workers end with the context.
+    """Open workers for jobs; the workers stop when the context ends.
 
     Parameters
     ----------

@@ -27,8 +27,7 @@ _PATIENCE = 10.0  # seconds between two lines where there is no terminal
 def compiled(
     function: Callable[..., Any] | None = None, *, inline: bool = False, reorder: bool = False
 ) -> Any:
-    """Compile a function when it is first called with arguments of given types, and keep the result
-    on disk.
+    """Compile a function on its first call with arguments of given types; keep the result on disk.
 
     The compiled function runs without Python's global lock. Division by zero gives an infinity or
     NaN, as in NumPy.

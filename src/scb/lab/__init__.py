@@ -27,7 +27,7 @@ def scenes() -> tuple[str, ...]:
 
 
 def write_page(path: Path | None = None) -> Path:
-    """Write the page as one HTML file that needs nothing else.
+    """Write the page as one HTML file that needs no other files.
 
     Parameters
     ----------

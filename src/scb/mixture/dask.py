@@ -127,8 +127,8 @@ def dask_source(name: str, data: Any, overlap: int) -> Source:
     for x in delayed:
         if type(x).__module__ != "dask.delayed":
             raise InputTypeError(
-                f"{name} holds {type(x).__name__}: "
-                "of Dask, an array, a bag or a list of delayed objects is accepted"
+                f"{name} holds {type(x).__name__}: from Dask, only arrays, bags and lists of "
+                "delayed objects are accepted"
             )
 
     def read(function: Callable[..., Any], *same: Any) -> list[Any]:

@@ -185,7 +185,7 @@ class Data:
         """
         most = slots.codes(self.N)
         worthwhile = not self.own_background and most <= min(TUNING.table_rows, 4 * self.n_samples)
-        if not worthwhile and not self.own_background:
+        if not worthwhile:
             table = self._sorted_rows(slots)
             if table is not None:
                 return Rows(self.executor, [table], table)

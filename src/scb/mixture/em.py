@@ -49,8 +49,9 @@ def maximise(
     near: bool = False,
     tuning: Tuning = TUNING,
 ) -> Fit:
-    """Climb until the gap is below ``tolerance``. The likelihood decreases at most by rounding, and
-    weights that are 0 stay 0.
+    """Increase the likelihood until the gap is at most ``tolerance``.
+
+    The likelihood never decreases, except by rounding errors, and weights that are 0 stay 0.
 
     Parameters
     ----------

@@ -1,8 +1,7 @@
 """A partition of the samples, and everything that a fit counts in it.
 
 A fit needs only sums over samples. ``Partition`` computes such a sum over the samples in one place;
-``data.Data`` adds the sums of all places. On one machine there is one partition, and its sums are
-the sums over all samples.
+``data.Data`` adds the sums of all places. On one machine there is one partition.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -99,10 +98,9 @@ class Partition:
 
     def with_background(self, background: Background) -> "Partition":
         """The same samples, each with its own background."""
-        if background.which.shape != (self.n,):
-            raise InputError(
-                f"the background is given for {background.which.size} samples: here are {self.n}"
-            )
+        given = background.which.size
+        if given != self.n:
+            raise InputError(f"the background is given for {given} samples, but there are {self.n}")
         return replace(self, background=background)
 
     def with_one_state(self) -> "Partition":
@@ -176,22 +174,24 @@ class Partition:
         return at.table(shape.N, occurring, counts[occurring].astype(float), index=row[codes])
 
     def sorted_rows(self, shape: Shape, at: Slots) -> RowTable | None:
-        """The samples at these slots, with equal samples counted, for use if there are too many
-        codes for a table of them; None if few samples are equal.
+        """The samples at these slots, with equal ones counted, if there are too many codes for a
+        table of them; None if few samples are equal.
         """
-        tokens = self.gather(at.positions, shape.N)
+        most = TUNING.fewer_rows * self.n
+        distributions, *own = self.background or ((),)
+        if len(distributions) > most:
+            return None
+        table = self.rows(shape, at, counted=False)
         # A hash that wraps around: equal rows have equal ones
-        key = (self.last * shape.N + self.label).astype(np.uint64)
-        for j in at.used:
-            key = key * np.uint64(TUNING.multiplier) + tokens[:, j]
+        key = np.zeros(self.n, np.uint64)
+        for x in (*table.columns[:, at.used].T, self.last, self.label, *own):
+            key = key * np.uint64(TUNING.multiplier) + x.astype(np.uint64)
         _, first, index = np.unique(key, return_index=True, return_inverse=True)
-        if first.size > TUNING.fewer_rows * self.n:
+        equal = table.columns, self.last, self.label, *own
+        if first.size > most or any((x != x[first][index]).any() for x in equal):
             return None
-        if not all((x == x[first][index]).all() for x in (tokens, self.last, self.label)):
-            return None
-        columns = at.columns(shape.N, tokens[first], self.last[first])
         weight = np.bincount(index, self.weight).astype(float)
-        return RowTable(columns, self.last[first], self.label[first], weight, index=index)
+        return replace(table.some(first), weight=weight, index=index)
 
     def scores(
         self, shape: Shape, table: Array, weight: Array | None = None, folds: Ints | None = None
@@ -280,9 +280,7 @@ class Partition:
         return scores, information
 
     def label_tables(self, rows: RowTable, shape: Shape, at: Mixture) -> tuple[Array, Array]:
-        """Tables (T, N, N) of how often each token occurred with each label, and how often this was
-        expected.
-        """
+        """Tables (T, N, N): how often each token occurred with each label, and the expectation."""
         came = np.zeros((shape.T, shape.N, shape.N))
         expected = np.zeros_like(came)
         for chunk, f, row, weight in self.distributions(rows, at):

@@ -49,15 +49,15 @@ class StandardErrors(NamedTuple):
 
 @dataclass(frozen=True)
 class Intervals:
-    """Confidence intervals of the estimates of a ``Recovery``; as a sequence, the object is ``A``.
+    """Confidence intervals for the estimates in a ``Recovery``; item k of the object is ``A[k]``.
 
     Attributes
     ----------
     V : (N, N, 2) array
-        The lower and upper ends of the intervals of P; NaN for entries that the data do not
-        determine.
+        The lower and upper ends of the intervals for the entries of P; NaN for entries that the
+        data do not determine.
     A : list of N arrays (s, 2)
-        For each last token, the lower and upper ends of the intervals of its s weights, in the
+        For each last token, the lower and upper ends of the intervals for its s weights, in the
         order of ``Recovery.support``.
 
     Examples
@@ -122,9 +122,9 @@ class Recovery:
         fitted weight of a background, the distribution of the labels; it is 1 if no position was
         found, 0 if the background is not needed, and NaN for the spectral method.
     unexplained_ratio : (N,) array
-        Twice the log-likelihood ratio for adding the background to a column, with all other columns
-        taken as complete except those marked as incomplete. The ratio is approximate where it is
-        far from significant. For complete columns, the ratio is 0 half the time and otherwise
+        Twice the log-likelihood ratio for adding the background to a column, treating all other
+        columns as complete unless they are marked as incomplete. The ratio is approximate where it
+        is far from significant. For complete columns, the ratio is 0 half the time and otherwise
         follows a χ² distribution with one degree of freedom. It is NaN if no position was found.
     mu : (N,) array
         The relative frequency of each token in the contexts.
@@ -133,7 +133,8 @@ class Recovery:
     n_parameters : int, default 0
         The number of parameters that the data can distinguish; 0 for the spectral method.
     rest_limit, profile : optional
-        Internal objects that ``intervals`` uses. They keep the data of the last fit in memory.
+        Internal objects that ``intervals`` uses. These objects keep the data of the last fit in
+        memory.
 
     Examples
     --------
@@ -195,15 +196,17 @@ class Recovery:
     def intervals(self, level: float = 0.95) -> Intervals:
         """Compute confidence intervals for P and for the attention weights.
 
-        The interval of an entry of P contains the true value with a probability of about ``level``.
-        The intervals of the weights are simultaneous: with that probability, all weights of a
-        column lie in their intervals. Intervals extend the same number of standard errors to either
-        side of the estimate, except near 0 and 1. Near 0 and 1, intervals are computed from the
-        profile of the likelihood, unless this takes too long (with more than about 40 tokens).
+        The interval for an entry of P contains the true value with a probability of about
+        ``level``. The intervals for the weights are simultaneous: with that probability, all
+        weights of a column lie in their intervals. Intervals extend the same number of standard
+        errors to either side of the estimate, except near 0 and 1. Near 0 and 1, intervals are
+        computed from the profile of the likelihood, unless this takes too long (with more than
+        about 40 tokens).
 
-        The intervals of the weights allow for a position that was not found, even if the column is
+        The intervals for the weights allow for a position that was not found, even if the column is
         not marked as incomplete, so a single position of weight 1 has an interval too. The
-        computation takes about ten fits for each column that is not incomplete.
+        computation takes as long as about ten fits for each column that is not marked as
+        incomplete.
 
         Parameters
         ----------

@@ -93,11 +93,12 @@ def recover(
     samples = as_data(data, N, max_lag)
     if samples.N > _MOST_TOKENS:
         raise InputError(
-            f"N = {samples.N} tokens: recover takes at most {_MOST_TOKENS}, since P has N² entries"
+            f"N = {samples.N} tokens: recover accepts at most {_MOST_TOKENS}, since P has N² "
+            "entries"
         )
     if heads is not None:
         if not isinstance(data, Batch):
-            raise InputError("heads: several heads are recovered from a Batch of samples only")
+            raise InputError("heads: several heads can be recovered only from a Batch of samples")
         return recover_heads(data, samples, heads)
     if method == "spectral":
         return _from_moments(samples, spectral(samples, false_positions))

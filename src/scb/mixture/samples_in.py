@@ -75,8 +75,8 @@ def as_data(data: Any, N: int | None = None, max_lag: int | None = None) -> Data
     source = source_of("data", data, 0 if max_lag is None else int(max_lag) + 1)
     if source.kind == "rows" or (source.kind == "array" and max_lag is None):
         raise InputError(
-            "data is a Dask array: with max_lag, a 1-D one is a sequence; "
-            "batches are delayed, or in a bag"
+            "data is a Dask array: a 1-D array is a sequence if max_lag is given; pass batches "
+            "as delayed objects or in a bag"
         )
     if max_lag is None:
         held = source.read(_read_batches, source.kind, N)

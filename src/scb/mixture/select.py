@@ -1,17 +1,15 @@
 """The selection of positions by likelihood: positions are added by score tests and removed by
 likelihood ratios until neither changes anything.
 
-``Selection`` is the search: the positions of every state, the mixture fitted to them, and the
-moves. A policy decides which positions look promising, and which slots may be removed at what cost.
-The policy is ``SHARED_MATRIX`` if all positions take their columns from one matrix, and
+``Selection`` is the search. A policy decides which positions look promising, and which slots may be
+removed at what cost: ``SHARED_MATRIX`` if all positions take their columns from one matrix, and
 ``MATRIX_PER_LAG`` if each position has its own matrix.
 
 The cost of a slot is the extended BIC's penalty for it. A slot is *weak* if it is worth less than
 its cost with P fixed, which overstates its worth. With P fixed, states do not affect each other, so
 one slot of each state can be removed in one round, however many states there are. A slot is *in
-doubt* if it is worth slightly more than its cost; then P is fitted again without the slot. All
-slots in doubt are first left out together. They are split into groups only if together they are
-worth their costs.
+doubt* if it is worth slightly more; then P is fitted again without it. All slots in doubt are first
+left out together, and split into groups only if together they are worth their costs.
 """
 
 from collections import Counter
@@ -130,10 +128,8 @@ class Selection:
         self, scores: Array, least: float, barred: list[Pair], most: float
     ) -> list[Pair]:
         """For each state that occurs, the position with the largest of its scores (K, T), if that
-        score is at least ``least``.
-
-        Positions that a state already has or that are barred are left out, and so are states with
-        ``most`` positions.
+        score is at least ``least``. Left out are positions that a state has or that are barred, and
+        states with ``most`` positions.
         """
         for k, s in enumerate(self.support):
             is_open = self.data.counts[k] and len(s) < most
@@ -151,6 +147,7 @@ class Selection:
         # What was pruned twice, or once with many symbols, is not tried again; late rounds prune.
         pruned: Counter[Pair] = Counter()
         needed: set[Pair] = set()  # what could not be left out since something was added
+        start, pairs = None, []  # where the last growth began, and what it added
         silent = 0  # rounds in which there was no signal
         many = TUNING.many_symbols < self.mixture.N
         growing = TUNING.growing_rounds // 2 if many else TUNING.growing_rounds
@@ -165,6 +162,9 @@ class Selection:
                 weak = self.all_slots()
                 silent += bool(weak)
             if not weak and turn < growing:
+                # If all that was added last is gone, it would go again
+                before, start = start, self.pairs(self.all_slots())
+                pruned.update(pairs if start == before else [])
                 barred = [pair for pair, times in pruned.items() if many or times > 1]
                 pairs, matrices = self.policy.candidates(self, rows, fit, barred)
                 if pairs:
@@ -273,9 +273,7 @@ class Selection:
         return fit
 
     def final_fit(self, with_background: Flags) -> tuple[Rows, Fit]:
-        """Maximise the likelihood until convergence, with the background in addition to the
-        positions in the requested states (K,).
-        """
+        """Maximise the likelihood to the end, with the background in the requested states (K,)."""
         at = self.mixture
         slots = (at.q[k, 1 : 1 + len(s)] for k, s in enumerate(self.support))
         weights = [np.maximum(np.round(w, 6), TUNING.empty) for w in slots]

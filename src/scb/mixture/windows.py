@@ -64,8 +64,8 @@ def batch_block(batch: Any, N: int | None) -> Block:
     """A checked batch with compact tokens; a ValueError says what is wrong with the batch."""
     if not isinstance(batch, Batch):
         raise InputError(
-            f"data holds {type(batch).__name__}: it must hold Batches; "
-            "sequences of tokens want max_lag as well"
+            f"data holds {type(batch).__name__}: it must hold Batches; sequences of tokens also "
+            "require max_lag"
         )
     last = compact_tokens("last", batch.last, N)
     label = compact_tokens("label", batch.label, N)

@@ -26,7 +26,7 @@ FIGURES = {
         "of 0.8 or more and for values of 0.5 or more.",
     ),
     "F3": PaperFigure(
-        title="Without ℓ₁, the error of A grows beside the signal",
+        title="Without ℓ₁, the error of A grows along with the signal",
         paper="Appendix I, first figure",
         needs=("curves",),
         drawn_by="training:signals",
@@ -70,7 +70,7 @@ FIGURES = {
         "the expected gradient alone, as in the paper's proof.",
     ),
     "F8": PaperFigure(
-        title="Left to noise, the sign is often wrong; the skewness of A puts it right",
+        title="Left to noise, the sign is often wrong; the skewness of A corrects it",
         paper="no counterpart; found by running the algorithm",
         needs=("convergence",),
         drawn_by="training:signs",
@@ -107,7 +107,7 @@ FIGURES = {
         "below 1.",
     ),
     "F12": PaperFigure(
-        title="Beyond the paper: one long sequence will do for the likelihood, not for moments",
+        title="Beyond the paper: one long sequence suffices for the likelihood, but not for moments",
         paper="Section 6, an open question",
         needs=("sequences",),
         drawn_by="samples:sequences",

@@ -19,17 +19,18 @@ class Number(NamedTuple):
     """An estimate with its interval and the number of observations behind it.
 
     The format determines how a number is written. ``2``, or no format, writes significant digits;
-    ``share`` writes a count such as "45 of 50"; ``to`` followed by a format of Python writes the
-    ends of the interval; and a format of Python alone writes the estimate and, if there is one, the
+    ``share`` writes a count such as "45 of 50"; ``to`` followed by a Python format writes the ends
+    of the interval; and a Python format alone writes the estimate and, if there is one, the
     interval.
 
     Attributes
     ----------
     estimate : float
-        The estimate. It is infinite if something never happened, and NaN if nothing was observed.
+        The estimate. The estimate is infinite if the event never happened, and NaN if nothing was
+        observed.
     low, high : float, default NaN
-        The ends of the interval, which holds the quartiles of a spread, the range of a set or, in
-        all other cases, 95 % confidence limits.
+        The ends of the interval: the quartiles of a spread, the range of a set or, in all other
+        cases, 95 % confidence limits.
     n : int, default 0
         The number of observations; 0 if they are not counted.
 
@@ -94,7 +95,7 @@ def _written(x: float, form: str) -> str:
 def spread(values: Any) -> Number:
     """Return the median and the quartiles.
 
-    Each of the three is infinite if a value from which it is computed is infinite.
+    Each of these three numbers is infinite if any value used to compute it is infinite.
 
     Parameters
     ----------
@@ -199,7 +200,7 @@ def middle(values: Any) -> Number:
 
 
 def average(values: Any) -> Number:
-    """Return the mean with Student's 95 % interval, unbounded for a single observation.
+    """Return the mean with Student's 95 % interval, which is unbounded for a single observation.
 
     Parameters
     ----------

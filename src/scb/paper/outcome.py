@@ -85,8 +85,8 @@ def _compared(number: Number | float, sign: str, bound: float) -> Number:
 def at_least(number: Number | float, bound: float) -> Answer:
     """Return the answer to whether a number is at least a bound.
 
-    The answer is unsure if the interval of the number contains the bound, or if it is a ``Number``
-    without an interval. A plain number is exact.
+    The answer is unsure if the interval of the number contains the bound, or if the number is a
+    ``Number`` without an interval. A plain number is exact.
 
     Parameters
     ----------

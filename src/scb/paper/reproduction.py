@@ -106,7 +106,7 @@ class Made(NamedTuple):
     seconds : dict of float
         The seconds that the jobs of each table took, including jobs that ran earlier.
     fresh : int
-        The number of jobs that were run in this call.
+        The number of jobs that were run during this call.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def choose_figures(
     seeds : int, optional
         The number of random tasks at each point.
     device : {"cpu", "cuda"}
-        Whether tables that need a GPU are made as well.
+        With "cuda", the tables that need a GPU are computed as well.
 
     Returns
     -------

@@ -23,7 +23,7 @@ class Results(NamedTuple):
     table : object or None
         The claims as a table for the terminal.
     lines : list of str
-        Lines on how many claims hold, and which claims were left out.
+        Lines that say how many claims hold and which claims were left out.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class Results(NamedTuple):
 
 
 def write_results(chosen: Chosen, made: Made, folder: Folder, seconds: float = 0.0) -> Results:
-    """Judge the claims, and write them and the report.
+    """Judge the claims, and write both the claims and the report.
 
     Parameters
     ----------

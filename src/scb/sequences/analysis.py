@@ -129,8 +129,8 @@ def analyse(
         random. If a sequence contains more than a tenth of all symbols, only its end is held out.
         With 0, nothing is held out or compared.
     n_halves : int, default 10
-        The number of random halves of the data in which the lags are searched for again. It must be
-        even; 0 skips this search.
+        The number of random halves of the data in which the lags are searched for again. This
+        number must be even; 0 skips the search.
     random_state : int, default 0
         The seed with which held-out sequences are drawn.
     name : str, default ""

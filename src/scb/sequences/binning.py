@@ -31,7 +31,7 @@ def bin_medians(numbers: list[Any], bins: int) -> list[float | None]:
         raise InputError(f"bins = {bins}: the symbols must be numbers") from None
     known = values[~np.isnan(values)]
     if known.size == 0:
-        raise InputError(f"bins = {bins}: there is no number")
+        raise InputError(f"bins = {bins}: there are no numbers")
     edges = quantile_edges(known, bins)
     place = np.searchsorted(edges, values, side="left")
     medians = {i: float(np.median(values[place == i])) for i in np.unique(place[~np.isnan(values)])}

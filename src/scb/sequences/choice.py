@@ -258,8 +258,8 @@ def _best_ngram(blocks: HeldOutBlocks) -> HistoryModel:
     def logliks(depth: int) -> Array:
         return logliks_by_depth(counts.shortened(depth), held_out.shortened(depth))
 
-    depth, smoothing = best_depth(logliks, longest)
-    return NGram(counts.shortened(depth), smoothing)
+    best = best_depth(logliks, longest)
+    return NGram(counts.shortened(best.depth), best.smoothing)
 
 
 def _counted(partition: Partition, shape: Shape, depth: int) -> HistoryCounts:

@@ -64,7 +64,8 @@ def windows_of_symbols(
         X = as_sequences(X, lengths)
     elif lengths is not None:
         raise InputError(
-            "lengths are for one long X in memory; give a bag of sequences, or delayed ones"
+            "lengths can be given only for one long X in memory: pass a bag of sequences, or "
+            "delayed sequences"
         )
     source = source_of("X", X, max_lag)
     executor = source.executor
@@ -131,8 +132,8 @@ def _code(piece: Any, skipped: int, kind: str) -> _Coded:
     sequences = as_sequences(items)
     if kind == "bag" and not sequences.many:
         raise InputError(
-            f"X is a bag that holds {items[0]!r}: it must hold sequences; one long sequence is a"
-            " Dask array"
+            f"X is a bag that holds {items[0]!r}: it must hold sequences; pass one long sequence "
+            "as a Dask array"
         )
     if kind == "delayed" and not sequences.many:
         sequences = as_sequences([items])

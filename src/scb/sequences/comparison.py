@@ -146,9 +146,9 @@ class Comparison(ModelTable):
     ----------
     columns : dict of (models,) arrays
         The columns of the table: ``model``, the name of the model; ``bits``, the mean number of
-        bits per symbol; ``difference``, how much larger this number is than for the best model;
-        ``error``, the standard error of the difference; ``bic``, the BIC; ``lags``, the number of
-        lags over all symbols; and ``parameters``, the number of parameters.
+        bits per symbol; ``difference``, how much larger this number is than that of the best
+        model; ``error``, the standard error of the difference; ``bic``, the BIC; ``lags``, the
+        total number of lags over all symbols; and ``parameters``, the number of parameters.
 
     Examples
     --------
@@ -212,7 +212,8 @@ def compare(
     """
     if not isinstance(models, Mapping) or not models:
         raise InputError(
-            f"models = {models!r}: it must be a dict of names and fitted models, at least 1"
+            f"models = {models!r}: it must be a dict from names to fitted models, with at least "
+            "1 model"
         )
     for name, model in models.items():
         if not isinstance(model, SparseContextualBigram):
@@ -225,8 +226,8 @@ def compare(
     predicted = [~np.isnan(one) for one in bits.values()]
     if not all(np.array_equal(predicted[0], other) for other in predicted):
         raise InputError(
-            "the models do not predict the same symbols: have they the same classes and"
-            " handle_unknown?"
+            "the models do not predict the same symbols: they must have the same classes and "
+            "handle_unknown"
         )
     bits = {name: one[predicted[0]] for name, one in bits.items()}
     facts: dict[str, dict[str, Any]] = {

@@ -57,8 +57,8 @@ class Covariate:
             values = np.arange(len(edges) + 1)
         if not 1 <= len(values) <= MOST_VALUES:
             raise InputError(
-                f"covariates: {name!r} has {len(values):,} different values: there must be between"
-                f" 1 and {MOST_VALUES}; give rare ones a common name"
+                f"covariates: {name!r} has {len(values):,} different values, but there must be "
+                f"between 1 and {MOST_VALUES}; give rare values a common name"
             )
         counts = np.bincount(codes[codes >= 0], minlength=len(values))
         return cls(name, values, counts / counts.sum(), edges), codes
@@ -115,7 +115,7 @@ def flat_columns(covariates: Any, rows: Mapping[str, int], take: Any = None) -> 
         if n not in rows.values():
             wanted = " or ".join(f"each of the {k:,} {what}" for what, k in rows.items())
             raise InputError(
-                f"covariates: {name!r} has {n:,} values: there must be one for {wanted}"
+                f"covariates: {name!r} has {n:,} values, but there must be one for {wanted}"
             )
         listed = values.to_pylist() if hasattr(values, "to_pylist") else list(values)
         flat[name] = listed if take is None else [listed[i] for i in take(n).tolist()]

@@ -40,7 +40,7 @@ def read_csv(
         delimiter = _delimiter(lines)
         said = "" if delimiter == "," else f"; columns between {delimiter!r}"
     if len(delimiter) != 1:
-        raise InputError(f"{delimiter!r} cannot stand between columns: it must be one character")
+        raise InputError(f"{delimiter!r} cannot separate columns: it must be one character")
     rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
     names = None
     if header is None and rows and _lacks_header(rows[0], rows[1:], roles):

@@ -261,7 +261,8 @@ class SparseContextualBigram(StreamedLags):
             own = as_sequences(X, lengths).lengths
             if len(np.asarray(y)) not in (len(own), sum(own)):
                 raise InputError(
-                    "y is ignored, and this one is not as long as X: for lengths, say lengths="
+                    "y is ignored, but it is not as long as X: pass the lengths of sequences as "
+                    "lengths="
                 )
         self._kept = None
         for name in ("groups_", "explained_share_"):
@@ -304,7 +305,7 @@ def _checked_covariates(
     """Covariates of symbols and their codes (symbols, covariates), if the model can have any."""
     if settings.transition not in ("auto", "per_lag") or known is not None:
         raise InputError(
-            "covariates: each has a matrix of its own; transition must be 'auto' or 'per_lag', and"
-            " init is not for them"
+            "covariates: each has its own matrix, so transition must be 'auto' or 'per_lag', "
+            "and init cannot be given"
         )
     return fitted_covariates(beside_symbols(covariates, X))

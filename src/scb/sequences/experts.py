@@ -60,7 +60,7 @@ class ExpertTable(ModelTable):
 
 
 class Experts(BaseEstimator):
-    """A predictor that multiplies the predictions of several experts, one of them a model of lags.
+    """A predictor that multiplies the predictions of several experts, including a model of lags.
 
     The other experts are an n-gram and three adaptive experts. The adaptive experts predict,
     respectively, from the symbols that were frequent recently, from the symbols that recently
@@ -217,7 +217,7 @@ class Experts(BaseEstimator):
         return np.concatenate([self._distributions(x)[last] for x in codes])
 
     def predict(self, X: Any, *, lengths: Any = None) -> NDArray[Any]:
-        """Predict the most likely next symbol, for each row of ``predict_proba``.
+        """Predict the most likely next symbol for each row of ``predict_proba``.
 
         Parameters
         ----------

@@ -31,7 +31,7 @@ _OTHERS = "#777777"
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """The source of each symbol of sequences, as ``SparseContextualBigram.explain`` returns it.
+    """The source of each symbol in the sequences, as ``SparseContextualBigram.explain`` returns it.
 
     Printing an explanation shows how many bits each lag is worth. In a notebook, an explanation is
     shown as text coloured by source.
@@ -42,12 +42,14 @@ class Explanation:
         The symbols, in the order of the sequences; missing symbols are None.
     posterior : sparse (symbols, 1 + max_lag) array
         The probability that a symbol comes from each lag: column ℓ is for lag ℓ, column 0 for the
-        background, and covariates have further columns. Each row sums to 1, but the rows of symbols
-        that are not predicted are empty. A lag that reaches a missing symbol counts as background.
+        background, and covariates have further columns. Each row sums to 1, except that the rows
+        for symbols that are not predicted are empty. A lag that reaches a missing symbol counts as
+        background.
     lag_bits : sparse (symbols, 1 + max_lag) array
         How many more bits a symbol would cost if the symbol at the lag were missing.
     bits : (symbols,) array
-        The bits that each symbol costs, −log₂ of its probability; NaN if it is not predicted.
+        The bits that each symbol costs, −log₂ of its probability; NaN for symbols that are not
+        predicted.
     background_bits : (symbols,) array
         The bits that each symbol would cost under the background alone.
     sources : list of str
@@ -161,7 +163,7 @@ class Explanation:
         return f'<p>{" &nbsp; ".join(legend)}</p><div style="{style}">{text}</div>'
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Plot the bits that the lags explain along the sequences.
+        """Plot how many bits the lags explain at each point along the sequences.
 
         The grey area shows how many bits the model saves over the background alone. The lines show
         how many bits the most valuable lags save, in the same colours as in the text.

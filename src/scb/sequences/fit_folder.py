@@ -26,7 +26,7 @@ REPORT = "report.html"
 
 @dataclass(frozen=True)
 class SavedFit:
-    """A fit read from the folder of ``scb fit``; ``scb.sequences.fit_folder.read_fit`` returns it.
+    """A fit that ``scb fit`` wrote, as ``scb.sequences.fit_folder.read_fit`` returns it.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ def write_tables(folder: Folder, model: SparseContextualBigram) -> tuple[list[st
 
 
 def read_fit(path: str | Path) -> SavedFit:
-    """Read the folder of a fit, or the file of a model.
+    """Read a fit from its folder, or a model from its file.
 
     Parameters
     ----------
@@ -166,8 +166,8 @@ def read_fit(path: str | Path) -> SavedFit:
         raise DamagedFileError(f"{path} is damaged: {error}") from None
     if summary and summary.pop("model", None) != _digest(file):
         raise InputError(
-            f"{path} is not of the model in {file}: put back the one that belongs there, or remove"
-            " it"
+            f"{path} does not belong to the model in {file}: restore the file that does, or "
+            "remove this one"
         )
     return SavedFit(model, summarise(model._model(), own_bits(scores)), scores, separator)
 

@@ -89,9 +89,9 @@ class FittedLags(BaseEstimator):
         """How much the symbol at each lag changes the prediction, in the layout of ``attention_``.
 
         The influence is a total variation distance, averaged over the symbols that occur. Unlike
-        the weights, it does not depend on how a part that all matrices have in common is divided
-        among the matrices. In a model with context, the influence of lag 1 is 0, because the
-        current symbol is given and cannot vary.
+        the weights, the influence does not depend on how a part that all matrices have in common is
+        divided among the matrices. In a model with context, the influence of lag 1 is 0, because
+        the current symbol is given and cannot vary.
         """
         return self._model().influence()
 
@@ -146,7 +146,7 @@ class FittedLags(BaseEstimator):
         Parameters
         ----------
         path : str or path
-            The file to write. If a model is already saved there, it is replaced.
+            The file to write. A model that is already saved in this file is replaced.
         overwrite : bool, default False
             Whether to replace even a file that is not a model.
         """

@@ -27,10 +27,10 @@ from scb.sequences.tables import Arrays, Codes
 
 @dataclass(frozen=True, repr=False)
 class GroupTest:
-    """Whether groups of sequences share their lags, weights and matrices.
+    """A test of whether groups of sequences share their lags, weights and matrices.
 
-    This is the result of ``SparseContextualBigram.compare_groups``. Printing it shows the tables
-    ``parts`` and ``scores``.
+    This is the result of ``SparseContextualBigram.compare_groups``. Printing the result shows the
+    tables ``parts`` and ``scores``.
 
     Attributes
     ----------
@@ -86,10 +86,10 @@ def compare_groups(
     covariates) holds the codes of covariates.
     """
     if len(groups) != len(codes):
-        raise InputError(f"groups has {len(groups)} entries: X has {len(codes)} sequences")
+        raise InputError(f"groups has {len(groups)} entries, but X has {len(codes)} sequences")
     names, number = np.unique(np.asarray(groups), return_inverse=True)
     if len(names) < 2:
-        raise InputError("groups: there must be at least 2")
+        raise InputError("groups: there must be at least 2 groups")
     integer("n_permutations", permutations, low=1)
     counts = _SourceCounts.expected(model, codes, beside)
     observed = counts.statistics(number)

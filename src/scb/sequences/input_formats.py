@@ -62,15 +62,15 @@ def read_sequences(
     by : {"char", "word", "line"}, default "char"
         What counts as a symbol in a text: each character, each word or each line.
     sep : str, optional
-        The separator of the columns of a .csv or .tsv file. By default it is a comma, semicolon,
-        tab or vertical bar, whichever splits all rows into the same number of columns. In a text,
-        it separates the symbols, and each line is a sequence. With an empty separator, each
-        character is a symbol.
+        The separator of the columns of a .csv or .tsv file. By default, the separator is a comma,
+        semicolon, tab or vertical bar, whichever splits all rows into the same number of columns.
+        In a text, symbols are separated by ``sep``, and each line is a sequence. With an empty
+        separator, each character is a symbol.
     top : int, optional
         The number of most common symbols to keep; all others are replaced by ``"<other>"``. By
         default all are kept.
     kind : {"csv", "tsv", "parquet", "jsonl", "json", "fasta", "text"}, optional
-        The kind of file. By default the ending of its name decides.
+        The kind of file. By default, the ending of the file name decides.
     header : bool, optional
         Whether the first row of a .csv or .tsv file holds the names of the columns. By default, the
         first row is taken to hold names unless it looks like the rows below it. Columns without
@@ -160,11 +160,11 @@ class _File:
         named = [name for name, value in asked.items() if value is not None]
         if self.kind not in TABLES and named:
             raise InputError(
-                f"{named[0]!r} is for tables, and {self.path} is read as {self.kind}: 'kind' says"
-                " otherwise; .csv, .tsv, .parquet and .jsonl are tables"
+                f"{named[0]!r} is for tables, but {self.path} is read as {self.kind}: pass "
+                "'kind' if it is a table; .csv, .tsv, .parquet and .jsonl are tables"
             )
         if self.sep is not None and self.kind not in ("csv", "tsv", "text"):
-            raise InputError(f"'sep' is for text and .csv, and {self.path} is neither")
+            raise InputError(f"'sep' is for text and .csv, but {self.path} is neither")
 
     def _read(self, file: BinaryIO) -> Sequences:
         if self.kind == "fasta":

@@ -55,8 +55,8 @@ class KeptSymbols:
         ):
             if value != before:
                 raise InputError(
-                    f"{name} = {value}, and it was {before} when the stream began: it must stay the"
-                    " same"
+                    f"{name} = {value}, but it was {before} when the stream began: it must stay "
+                    "the same"
                 )
         codes, own = factorise(sequences)
         classes = united_classes([self.classes, own])

@@ -289,12 +289,12 @@ def _known(init: LagModel, classes: Classes, data: Data, kind: Matrices) -> dict
     """
     if init.transition != kind:
         raise InputError(
-            f"init has transition={init.transition!r}, this model {kind!r}: they must agree"
+            f"init has transition={init.transition!r}, but this model has {kind!r}: they must agree"
         )
     theirs = init.classes.tolist()
     ours = [i for i, symbol in enumerate(classes.tolist()) if symbol in set(theirs)]
     if not ours:
-        raise InputError("init has no symbol in common with X: its matrices say nothing here")
+        raise InputError("init has no symbol in common with X, so its matrices cannot be used")
     there = [theirs.index(classes[i]) for i in ours]
     distribution = data.label_distribution
     known = {}

@@ -79,7 +79,8 @@ class SavedModel:
             return {}
         if not np.array_equal(self.kept.classes, self.model.classes):
             raise InputError(
-                "new symbols came after the last fit: partial_fit with fit=True, then save"
+                "new symbols were added after the last fit: call partial_fit with fit=True, "
+                "then save"
             )
         return self.kept.arrays()
 

@@ -29,8 +29,8 @@ def warn_if_long(data: Data, fits: Sequence[Callable[[Data], Any]]) -> bool:
     if seconds < _LONG:
         return False
     warnings.warn(
-        f"this fit will take about {seconds / 60:.0f} minutes or longer: an interrupt (Ctrl-C) ends"
-        " the search for lags, and the model has those found until then",
+        f"this fit will take about {seconds / 60:.0f} minutes or longer: an interrupt (Ctrl-C) "
+        "ends the search, and the model then has the lags found so far",
         stacklevel=4,
     )
     return True

@@ -170,7 +170,7 @@ class LagPredictor(CodedInputs):
             The lengths of the sequences, if X holds several sequences one after another.
         covariates : table, dict or (rows, columns) array, optional
             Covariates of the symbols to be predicted; required if the model uses covariates. For
-            several sequences, they have one row for each sequence; for a single sequence, they have
+            several sequences, there is one row for each sequence; for a single sequence, there is
             one row for each symbol and another for the symbol after the last.
 
         Returns
@@ -186,7 +186,9 @@ class LagPredictor(CodedInputs):
                 [model.next_distribution(*one) for one in zip(codes, beside, strict=True)]
             )
         if len(codes) > 1 and model.used_covariates:
-            raise InputError("lengths: with covariates give several sequences, or one of them")
+            raise InputError(
+                "lengths: with covariates, pass a list of sequences or a single sequence"
+            )
         n = len(codes[0])
         what = {"symbols, and the symbol after them": n + 1}
         beside = self._beside(covariates, partial(flat_columns, rows=what), n + 1)
@@ -205,7 +207,7 @@ class LagPredictor(CodedInputs):
             The lengths of the sequences, if X holds several sequences one after another.
         covariates : table, dict or (rows, columns) array, optional
             Covariates of the symbols to be predicted; required if the model uses covariates. For
-            several sequences, they have one row for each sequence; for a single sequence, they have
+            several sequences, there is one row for each sequence; for a single sequence, there is
             one row for each symbol and another for the symbol after the last.
 
         Returns
@@ -217,7 +219,7 @@ class LagPredictor(CodedInputs):
             return np.log(self.predict_proba(X, lengths=lengths, covariates=covariates))
 
     def predict(self, X: Any, *, lengths: Any = None, covariates: Any = None) -> NDArray[Any]:
-        """Predict the most likely next symbol, for each row of ``predict_proba``.
+        """Predict the most likely next symbol for each row of ``predict_proba``.
 
         Parameters
         ----------
@@ -228,7 +230,7 @@ class LagPredictor(CodedInputs):
             The lengths of the sequences, if X holds several sequences one after another.
         covariates : table, dict or (rows, columns) array, optional
             Covariates of the symbols to be predicted; required if the model uses covariates. For
-            several sequences, they have one row for each sequence; for a single sequence, they have
+            several sequences, there is one row for each sequence; for a single sequence, there is
             one row for each symbol and another for the symbol after the last.
 
         Returns
@@ -293,8 +295,8 @@ class LagPredictor(CodedInputs):
     ) -> Array:
         """Predict the distribution of the symbol 1, 2, … steps after the end of each sequence.
 
-        Each distribution is the mean, over random continuations of the sequence, of the
-        distribution that the model predicts after them.
+        The model predicts a distribution after each of many random continuations of the sequence,
+        and the result is the mean of these distributions.
 
         The first distribution is exact and equals that of ``predict_proba``. The probabilities at
         later steps have a standard error of at most 0.5/√n_samples.
@@ -307,9 +309,9 @@ class LagPredictor(CodedInputs):
         steps : int
             The number of steps to look ahead.
         covariates : table, dict or (rows, columns) array, optional
-            Covariates of the symbols that follow; required if the model uses covariates. They
-            consist of one row for each step, which all sequences share, or of the rows for the
-            first sequence, followed by those for the second, and so on.
+            Covariates of the symbols that follow; required if the model uses covariates. The
+            covariates consist of one row for each step, which all sequences share, or of the rows
+            for the first sequence, followed by the rows for the second, and so on.
         n_samples : int, default 1000
             The number of random continuations to draw for each sequence.
         random_state : int or numpy.random.Generator, default 0

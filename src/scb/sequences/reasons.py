@@ -28,7 +28,7 @@ class LagReasons(LagPredictor):
     def explain(
         self, X: Any, *, lengths: Any = None, covariates: Any = None, predicted: bool = False
     ) -> Explanation:
-        """Find where each symbol of X comes from: the posterior probability of its sources.
+        """Find where each symbol of X comes from: the posterior probabilities of its sources.
 
         The model draws a symbol from one of a few sources, each of which is a lag or the
         background. Given the symbol, each source has an exact posterior probability: its share of
@@ -52,7 +52,7 @@ class LagReasons(LagPredictor):
         Returns
         -------
         Explanation
-            The posterior and the bits of every symbol, one sequence after the other, and the bits
+            The posterior and the bits of every symbol, one sequence after another, and the bits
             that each lag is worth, with intervals.
 
         Examples
@@ -78,8 +78,9 @@ class LagReasons(LagPredictor):
     ) -> GroupTest:
         """Test whether groups of sequences share their lags, weights and matrices.
 
-        Groups are permuted among the sequences, so the level of the test is exact if the sequences
-        of all groups come from one distribution. The model should be fitted to all groups together.
+        The group labels are permuted among the sequences, so the level of the test is exact if the
+        sequences of all groups come from one distribution. The model should be fitted to all groups
+        together.
 
         Parameters
         ----------
@@ -162,7 +163,9 @@ class LagReasons(LagPredictor):
         else:
             data, classes, _ = windows_of_symbols(X, lengths, model.max_lag, model.context)
             if not np.array_equal(classes, self.classes_):
-                raise InputError("X holds other symbols than in fit: give the data of the fit")
+                raise InputError(
+                    "X does not hold the same symbols as in fit: pass the data of the fit"
+                )
         progress = _print_half if self.verbose else None
         again = found_again(model, data, self._settings(), n_halves, random_state, progress)
         self._fitted = replace(model, evidence={**model.evidence, "found": again})
@@ -172,8 +175,8 @@ class LagReasons(LagPredictor):
         """Plot heat maps of how the symbol at each lag changes the distribution of the next symbol.
 
         There is a heat map for each transition matrix. A cell shows by how many percentage points
-        the symbol at the lag makes a next symbol more or less likely than it is on average. Symbols
-        with similar effects are placed next to each other.
+        the symbol at the lag makes a next symbol more or less likely than on average. Symbols with
+        similar effects are placed next to each other.
 
         Returns
         -------

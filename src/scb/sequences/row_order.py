@@ -80,8 +80,8 @@ def warn_of_disorder(table: Any, used: tuple[str | None, ...], number: Ints) -> 
         same = np.diff(number[rows]) == 0
         if (keys[rows][1:] < keys[rows][:-1])[same].any():
             warnings.warn(
-                f"the rows are not in the order of column {name!r}: with order={name!r}"
-                f" (--order {name}) they are sorted by it",
+                f"the rows are not in the order of column {name!r}: order={name!r} (--order "
+                f"{name}) sorts them by it",
                 stacklevel=2,
             )
             return

@@ -123,7 +123,7 @@ def sparsity_path(
     ----------
     model : SparseContextualBigram
         An estimator with the parameters to use. The estimator need not be fitted and is not
-        changed. If it is ``verbose``, progress is printed.
+        changed. If the estimator is ``verbose``, progress is printed.
     X : sequences
         One sequence of symbols or several, in any form that ``fit`` accepts.
     numbers : sequence of int, default (1, 2, 3, 4)

@@ -32,7 +32,7 @@ def found_again(
     if integer("n_halves", halves, low=2) % 2:
         raise InputError(f"n_halves = {halves}: it must be an even number of at least 2")
     if not settings.selects_lags:
-        raise InputError("lags were given, not found: there is nothing to be found again")
+        raise InputError("the lags were given, not found, so there is nothing to find again")
     background = model.background
     if background is not None:
         background = chosen_background(background.option, data, model.classes)

@@ -32,7 +32,7 @@ class StreamedLags(LagReasons):
         memory: int = MEMORY,
         fit: bool = True,
     ) -> Self:
-        """Add the next piece of a stream to the data kept so far, and fit the model to them.
+        """Add the next piece of a stream to the data kept so far, and fit the model to all of them.
 
         A single sequence continues the previous one. Several sequences, or a single one inside a
         list ``[x]``, start new sequences. A stream of up to ``memory`` symbols is kept whole, and
@@ -76,13 +76,15 @@ class StreamedLags(LagReasons):
         """
         settings = self._settings()
         if is_dask(X):
-            raise InputError("X is a collection of Dask: fit takes all of it at once")
+            raise InputError(
+                "X is a collection of Dask: use fit, which processes all of it at once"
+            )
         if self._kept is None:
             if hasattr(self, "_fitted"):
                 raise InputError(
-                    "this model was fitted by fit, which keeps no data to go on from: give all data"
-                    " to partial_fit of a new model, or start a new fit from it with fit(X,"
-                    " init=model)"
+                    "this model was fitted by fit, which keeps no data to continue from: pass "
+                    "all the data to partial_fit of a new model, or start a new fit from this "
+                    "model with fit(X, init=model)"
                 )
             self._kept = KeptSymbols(settings.max_lag, memory)
         if X is not None:
@@ -111,7 +113,7 @@ class StreamedLags(LagReasons):
 
     @property
     def n_seen_(self) -> int:
-        """The number of symbols that ``partial_fit`` has received so far; 0 if it was not used."""
+        """The number of symbols that ``partial_fit`` has received so far, 0 if there were none."""
         return 0 if self._kept is None else self._kept.seen
 
 

@@ -17,8 +17,8 @@ from scb.sequences.tables import Arrays
 class LagSummary:
     """The lags of a fitted model, with the evidence for each of them.
 
-    This is the result of ``SparseContextualBigram.summary``. Printing it shows a table, ``columns``
-    holds the numbers, and ``to_pandas()`` returns them as a data frame.
+    This is the result of ``SparseContextualBigram.summary``. Printing the summary shows a table,
+    ``columns`` holds the numbers, and ``to_pandas()`` returns them as a data frame.
 
     Attributes
     ----------
@@ -226,8 +226,8 @@ def _price_of_a_lag(model: LagModel, facts: FitFacts) -> list[str]:
     weights = K * np.log(max(facts.n_windows / K, 2))
     price = (weights / 2 + np.log(K * model.max_lag)) / facts.n_windows / np.log(2)
     return [
-        f"no lag is found: one would have to save about {price:.2g} bits per symbol, beyond what"
-        " its matrix could learn by heart"
+        f"no lag is found: a lag would have to save about {price:.2g} bits per symbol, beyond "
+        "what its matrix could save by memorising labels"
     ]
 
 
@@ -250,7 +250,8 @@ def _notes_on_nats(model: LagModel, columns: Arrays) -> list[str]:
         all_bounds = bounds == columns["lag"].size
         which = "the nats of each lag are" if all_bounds else "nats after a ≤ are"
         lines.append(
-            f"{which} at most as shown: to fit everything again without it would take too long here"
+            f"{which} at most as shown: fitting everything again without the lag would take too "
+            "long here"
         )
     return lines
 
@@ -274,16 +275,16 @@ def fit_problems(facts: FitFacts) -> list[str]:
     ]
     if not facts.converged:
         lines.append(
-            "the fit did not converge: the search did not end, or its log-likelihood could gain up"
-            f" to {facts.gap:.2g}"
+            "the fit did not converge: the search did not end, or the log-likelihood could "
+            f"still gain up to {facts.gap:.2g} nats"
         )
     bits = -facts.loglik / max(facts.n_windows, 1) / np.log(2)
     # Worth saying from 5 nats on
     if (bits - facts.sequence_bits) * facts.n_windows * np.log(2) > 5:
         lines.append(
-            f"the sequences differ: frequencies of each sequence need {facts.sequence_bits:.4f}"
-            f" bits per symbol, these lags {bits:.4f}; with background='per_sequence' a lag must"
-            " say more"
+            "the sequences differ: the frequencies of each sequence need "
+            f"{facts.sequence_bits:.4f} bits per symbol, whereas these lags need {bits:.4f}; "
+            "with background='per_sequence', a lag must improve on these frequencies"
         )
     if facts.n_windows < facts.n_symbols / 2:
         lines.append(

@@ -60,7 +60,9 @@ def as_sequences(X: Any, lengths: Any = None) -> Sequences:
     X = _with_gaps(X)
     if isinstance(X, Sequences):
         if lengths is not None:
-            raise InputError("lengths are for one long X; these sequences are told apart already")
+            raise InputError(
+                "lengths can be given only for one long X: these sequences are already separate"
+            )
         return X
     if is_table(X):
         sequences = sequences_in(as_arrow(X), ColumnRoles())
@@ -85,26 +87,26 @@ def _refuse_other_types(X: Any) -> None:
     """InputTypeError for collections of Dask, sparse matrices and strings."""
     if is_dask(X):
         raise InputTypeError(
-            "X is a collection of Dask: only fit takes one; here give X.compute(), or a part of it"
+            "X is a collection of Dask, which only fit accepts: pass X.compute(), or a part of it"
         )
     if hasattr(X, "todense") or hasattr(X, "toarray"):
         raise InputTypeError(
-            "X is a sparse matrix: sequences of symbols are wanted, as a dense array or a list"
+            "X is a sparse matrix: pass sequences of symbols as a dense array or a list"
         )
     if isinstance(X, str | bytes):
         raise InputTypeError(
-            "X is a string: for its characters give list(X), for its words X.split(), for a file"
-            " scb.read_sequences(X)"
+            "X is a string: pass list(X) for its characters, X.split() for its words, or "
+            "scb.read_sequences(X) for a file"
         )
     if isinstance(X, dict):
         raise InputTypeError(
-            "X is a dict: for its values as sequences give list(X.values()), for columns of a"
-            " table pandas.DataFrame(X)"
+            "X is a dict: pass list(X.values()) if its values are sequences, or "
+            "pandas.DataFrame(X) if they are columns of a table"
         )
     if isinstance(X, set | frozenset):
-        raise InputTypeError("X is a set, which has no order: give a list")
+        raise InputTypeError("X is a set, which has no order: pass a list")
     if isinstance(X, PurePath):
-        raise InputTypeError("X is a path: for the file give scb.read_sequences(X)")
+        raise InputTypeError("X is a path: pass scb.read_sequences(X) to read the file")
 
 
 def _lists_in_cells(X: Any) -> Any:
@@ -125,7 +127,7 @@ def _require_symbols_or_rows(X: Any) -> None:
     dimensions = X.ndim if isinstance(X, np.ndarray) else 1
     if dimensions == 0 or not hasattr(X, "__len__"):
         raise InputTypeError(
-            f"X is of type {type(X).__name__}: it must be a sequence of symbols, or sequences"
+            f"X is of type {type(X).__name__}: it must be a sequence of symbols, or several of them"
         )
     # scikit-learn looks for the words "0 sample(s)" and "0 feature(s)"
     if len(X) == 0:
@@ -139,13 +141,15 @@ def _require_symbols_or_rows(X: Any) -> None:
             " empty"
         )
     if dimensions > 2:
-        raise InputError(f"X has {dimensions} dimensions: a sequence has 1, rows of sequences 2")
+        raise InputError(
+            f"X has {dimensions} dimensions: a sequence has 1, and rows of sequences have 2"
+        )
 
 
 def _without_lengths(sequences: Sequences, lengths: Any) -> Sequences:
     """Several sequences; an InputError if lengths are given as well."""
     if lengths is not None:
-        raise InputError("lengths are for one long X; here X holds sequences already")
+        raise InputError("lengths can be given only for one long X: this X already holds sequences")
     return sequences
 
 
@@ -154,7 +158,8 @@ def _chained(X: Any) -> Sequences:
     for i, x in enumerate(X):
         if not _is_sequence(x):
             raise InputError(
-                f"X[{i}] is {x!r}, but other items are sequences: all of them must be, or none"
+                f"X[{i}] is {x!r}, but other items are sequences: all items must be sequences, "
+                "or none"
             )
     flat = [symbol for x in X for symbol in (x.tolist() if hasattr(x, "tolist") else x)]
     return Sequences(flat, [len(x) for x in X], many=True)
@@ -169,7 +174,7 @@ def _checked_lengths(lengths: Any, total: int) -> list[int]:
     checked = [integer("a length", length, low=0) for length in lengths]
     if sum(checked) != total:
         raise InputError(
-            f"lengths sum to {sum(checked)}, and X has {total} symbols: they must agree"
+            f"lengths sum to {sum(checked)}, but X has {total} symbols: they must agree"
         )
     return checked
 
@@ -224,8 +229,8 @@ def encode(
     if strange.any() and unknown == "error":
         known = ", ".join(map(repr, classes[:8].tolist())) + (", …" if len(classes) > 8 else "")
         raise InputError(
-            f"X holds {own[strange].tolist()[0]!r}, which did not occur in fit: known are {known}."
-            " With handle_unknown='missing' it counts as a gap"
+            f"X holds {own[strange].tolist()[0]!r}, which did not occur in fit: the known "
+            f"symbols are {known}. With handle_unknown='missing', it would count as a gap"
         )
     return recoded(codes, np.where(strange, MISSING, place)), classes
 

@@ -33,7 +33,7 @@ class Sequences:
     Attributes
     ----------
     flat : (n,) array, list or column of Arrow
-        The symbols of all sequences, one sequence after the other.
+        The symbols of all sequences, one sequence after another.
     lengths : list of int
         The number of symbols in each sequence.
     many : bool
@@ -145,7 +145,9 @@ def sequences_in(
     _require_different(names)
     for name in (*roles, *covariates):
         if name is not None and name not in names:
-            raise InputError(f"there is no column {name!r}: there are {', '.join(map(str, names))}")
+            raise InputError(
+                f"there is no column {name!r}: the columns are {', '.join(map(str, names))}"
+            )
     if covariates:
         sequences = sequences_in(table.drop_columns(list(covariates)), roles, gap)
         said = f"{sequences.said}; covariates: {', '.join(covariates)}"
@@ -154,7 +156,9 @@ def sequences_in(
     for name in names if roles.column is None else filter(None, roles):
         _require_symbols(name, table[name].type, lists=name not in (roles.group, roles.order))
     if gap is not None and roles.order is None:
-        raise InputError(f"gap = {gap!r}: 'order' must name the column that the pauses are in")
+        raise InputError(
+            f"gap = {gap!r}: 'order' must name the column in which pauses are measured"
+        )
     left = [name for name in names if name not in roles]
     guessed = ""
     if roles.column is None:
@@ -178,7 +182,7 @@ def _require_different(names: list[str]) -> None:
     if twice:
         number = names.count(twice[0])
         raise InputError(
-            f"there are {number} columns {twice[0]!r}: each must have a name of its own"
+            f"there are {number} columns {twice[0]!r}: each must have a different name"
         )
 
 

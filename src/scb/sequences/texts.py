@@ -88,19 +88,19 @@ def _warn_of_lines(text: str) -> None:
     lines = [line for line in text.splitlines() if line.strip()]
     kinds = set(lines)
     if text.startswith(">"):
-        advice = "it begins with > as FASTA does: kind='fasta' (--kind fasta) reads it as that"
+        advice = "it begins with > as FASTA does: kind='fasta' (--kind fasta) reads it as FASTA"
     elif len(lines) >= 10 and 2 * len(kinds) <= len(lines) and not any(" " in x for x in kinds):
         advice = (
-            f"its {len(lines):,} lines are of {len(kinds):,} kinds: by='line' (--by line) reads"
-            " each line as a symbol"
+            f"its {len(lines):,} lines are of only {len(kinds):,} kinds: by='line' (--by line) "
+            "reads each line as a symbol"
         )
     elif len(lines) >= 2 and "," in text and len({x.count(",") for x in lines}) == 1:
         advice = (
-            "each of its lines has as many commas: sep=',' (--sep ,) reads the symbols between"
-            " them, kind='csv' (--kind csv) columns"
+            "all of its lines have the same number of commas: sep=',' (--sep ,) reads the "
+            "symbols between commas, and kind='csv' (--kind csv) reads columns"
         )
     elif len(lines) >= 2 and len({len(x) for x in lines}) == 1:
-        advice = "its lines are of one length: sep='' (--sep \"\") reads each as a sequence"
+        advice = "its lines have the same length: sep='' (--sep \"\") reads each line as a sequence"
     else:
         return
-    warnings.warn(f"the text is read as characters, and {advice}", stacklevel=2)
+    warnings.warn(f"the text is read as characters, but {advice}", stacklevel=2)

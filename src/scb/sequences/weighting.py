@@ -103,12 +103,13 @@ def with_soft_labels(data: Data, codes: list[Codes], weight: Array, probabilitie
     flat = np.concatenate(codes)
     if p.shape != (flat.size, data.N):
         raise InputError(
-            f"probabilities has shape {p.shape}: there must be a row for each of the"
-            f" {flat.size:,} symbols and a column for each of the {data.N} different ones, sorted"
+            f"probabilities has shape {p.shape}: there must be a row for each of the "
+            f"{flat.size:,} symbols and a column for each of the {data.N} different symbols, in "
+            "sorted order"
         )
     sums = p.sum(axis=1)
     if (p < 0).any() or not np.allclose(sums, 1, atol=1e-4):
-        raise InputError("probabilities: rows must be distributions of the next symbol")
+        raise InputError("probabilities: each row must be a distribution of the next symbol")
     # The distribution of a label is in the row of the symbol before it
     rows = np.flatnonzero(labels_among(codes) & (weight > 0)) - 1
     p = p[rows] / sums[rows, None]

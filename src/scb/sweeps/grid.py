@@ -57,9 +57,10 @@ class Kind:
     success : dict
         The criteria of success that apply unless the sweep sets others.
     complete : callable
-        A function that checks the given parameters and adds the defaults of the others.
+        A function that checks the given parameters and adds the defaults for the others.
     make : callable
-        A function that returns the job for given parameters and the number of a random task.
+        A function that takes parameters and the number of a random task and returns the job for
+        them.
 
     Examples
     --------

@@ -34,7 +34,7 @@ class Phase(NamedTuple):
     xs, ys : list
         The values of the two axes.
     successes, trials : (ys, xs) array of int
-        The number of runs that succeeded, and the number of all runs.
+        The number of successful runs and the number of all runs, respectively.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Phase(NamedTuple):
         return np.where(self.trials > 0, self.successes / np.maximum(self.trials, 1), np.nan)
 
     def cells(self) -> list[list[str]]:
-        """Return the rates in percent as text.
+        """Return the rates as text, in percent.
 
         Returns
         -------
@@ -78,7 +78,7 @@ def phases(table: Table, x: str, y: str, panel: str | None = None) -> list[tuple
     Parameters
     ----------
     table : dict of (rows,) arrays
-        The rows of the sweep, with a column success.
+        The rows of the sweep, with a column ``success``.
     x, y : str
         The two axes. Numbers are in ascending order along an axis, and words keep their order.
     panel : str, optional
@@ -135,13 +135,14 @@ def phase(
     """Draw how often runs succeed over two axes of a sweep.
 
     The colour shows the success rate. A solid line shows where the rate is one half. Two dashed
-    lines show where an end of its 95 % Wilson interval is one half. Between the dashed lines, the
-    runs do not tell on which side of one half the probability lies.
+    lines show where the lower and upper ends of the 95 % Wilson interval for the rate are one half.
+    Between the dashed lines, the runs do not show whether the probability is above or below one
+    half.
 
     Parameters
     ----------
     table : dict of (rows,) arrays
-        The rows of the sweep, with a column success.
+        The rows of the sweep, with a column ``success``.
     x, y : str
         The two axes.
     panel : str, optional

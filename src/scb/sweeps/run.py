@@ -24,7 +24,7 @@ class SweepState:
     runs : int
         The number of runs of the sweep.
     table : dict of (rows,) arrays, or None
-        The rows that are done, in the order of the grid, with a column success.
+        The rows that are done, in the order of the grid, with a column ``success``.
     failed : list of dict
         The runs that failed, each with its parameters, replicate, seed, error and traceback.
     fresh : int
@@ -74,9 +74,9 @@ def run_sweep(
     lock: bool = True,
     overwrite: bool = False,
 ) -> SweepState:
-    """Do the missing runs of a sweep, and write its table and its diagram.
+    """Carry out the missing runs of a sweep, and write its table and diagram.
 
-    The same sweep gives the same rows on any number of processes or machines.
+    The same sweep produces the same rows with any number of processes or machines.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def _write(sweep: Sweep, store: SweepStore) -> tuple[Path, ...]:
 def sweep_state(
     directory: Path, kinds: Mapping[str, Kind], further: Further = dict
 ) -> tuple[Sweep, SweepState]:
-    """Read the progress of the sweep in a directory, without running anything.
+    """Read the progress of the sweep in a directory without running anything.
 
     Parameters
     ----------

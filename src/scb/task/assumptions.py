@@ -1,5 +1,5 @@
 """The paper's assumptions (a) to (d) on a task, each with its measured value; with several heads,
-there is also assumption (e), which is ours.
+there is also assumption (e), which we have added.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Assumption:
     ----------
     name : str
         The letter of the assumption in the paper, "a" to "d"; with several heads, there is also
-        "e", which is ours.
+        "e", which we have added.
     statement : str
         The condition that the assumption states.
     measured : float
@@ -44,7 +44,7 @@ class Assumptions(dict[str, Assumption]):
     """The report of ``Task.check``: a dictionary from the letter of each assumption to its result.
 
     Each value has the attributes ``name``, ``statement``, ``measured`` and ``holds``. Printing the
-    report gives a table.
+    report shows a table.
 
     Examples
     --------

@@ -51,7 +51,7 @@ def common_stationary(P: Array) -> Array:
     worst = int(np.argmax(errors))
     if not errors[worst] <= 1e-9:
         raise InputError(
-            f"P[{worst}] has another stationary distribution than P[0]: |P[{worst}]μ − μ| is "
+            f"P[{worst}] and P[0] have different stationary distributions: |P[{worst}]μ − μ| is "
             f"{errors[worst]:.3g} for the μ of P[0]; all heads must share one"
         )
     return mu
@@ -112,8 +112,9 @@ def staircase(mu: Array, rng: np.random.Generator) -> Array:
 def random_transition(mu: Array, contrast: float, rng: np.random.Generator) -> Array:
     """Draw a random positive P with stationary distribution μ and K_P ≥ contrast·‖μ‖².
 
-    Scaled squared exponentials give a dense start with K_P about 5‖μ‖² for large N. If K_P falls
-    short, as for small N, the start is mixed with just enough of an extreme coupling.
+    The starting point is a dense matrix of scaled squared exponentials, with a K_P of about 5‖μ‖²
+    for large N. If K_P falls short, as for small N, the starting point is mixed with just enough of
+    an extreme coupling.
 
     Parameters
     ----------
@@ -185,8 +186,8 @@ def related_transition(P: Array, mu: Array, overlap: float, rng: np.random.Gener
         if _cosine(other, P, mu) <= overlap:
             return _between(other, P, lambda R: _cosine(R, P, mu) - overlap)
     raise InputError(
-        f"overlap = {overlap}: no transition matrix that far from P was found; "
-        "a larger overlap would do"
+        f"overlap = {overlap}: no transition matrix that far from P was found; choose a larger "
+        "overlap"
     )
 
 

@@ -67,7 +67,7 @@ def stored_arrays(content: bytes) -> dict[str, NDArray[Any]]:
             shape, _, kind = np.lib.format.read_array_header_1_0(data)
             if prod(shape) * kind.itemsize > member.file_size:
                 raise InputError(
-                    f"{member.filename} promises an array of shape {shape}, and is shorter"
+                    f"{member.filename} promises an array of shape {shape}, but is shorter"
                 )
             data.seek(0)
             arrays[member.filename.removesuffix(".npy")] = np.lib.format.read_array(

@@ -89,7 +89,7 @@ class TaskQuantities:
         return Q if self.heads == 1 else Q.reshape(self.heads, self.T, self.N)
 
     def on_support(self, A: Array) -> Array:
-        """Return the entries (Q, N) of an array A at the positions of Q.
+        """Return the entries of an array A at the positions of Q, in an array of shape (Q, N).
 
         Parameters
         ----------

@@ -26,7 +26,7 @@ Tokens = NDArray[np.unsignedinteger[Any]]
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch of n samples of a task: their contexts, last tokens and labels.
+    """A batch of n samples from a task: their contexts, last tokens and labels.
 
     Indexing with a slice or an array selects samples and returns another batch.
 
@@ -100,7 +100,7 @@ def token_dtype(N: int) -> np.dtype[Any]:
 
 
 def sample(task: Task, n: int, seed: Seed = 0, *, compiled: bool = False) -> Batch:
-    """Draw n independent samples of a task.
+    """Draw n independent samples from a task.
 
     For each sample, a context of T tokens and a last token k are drawn independently from μ. Then a
     position s is drawn from Q[:, k], and finally the label is drawn from P[:, x_s]. With several
@@ -189,7 +189,7 @@ def _token_sampler(mu: bytes) -> TokenSampler:
 
 
 def step_keys(seed: int, steps: range) -> NDArray[np.uint64]:
-    """Return the random key of each step, from the stream that the seed selects.
+    """Return the random key of each step, taken from the stream that the seed selects.
 
     The key of a step depends only on the seed and the number of the step.
 

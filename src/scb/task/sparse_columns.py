@@ -116,7 +116,9 @@ def sparse_entries(
     rows = positions[slot, columns]
     outside = rows[(rows < 0) | (rows >= T)]
     if outside.size:
-        raise InputError(f"positions holds {outside[0]}: it must lie in [0, T - 1] = [0, {T - 1}]")
+        raise InputError(
+            f"positions holds {outside[0]}: each must lie in [0, T - 1] = [0, {T - 1}]"
+        )
     if H > 1 or owners is not None:
         owners = np.asarray(unmasked("owners", owners))
         if owners.shape != positions.shape or not np.issubdtype(owners.dtype, np.integer):
@@ -129,7 +131,7 @@ def sparse_entries(
             raise InputError(f"owners holds a head outside [0, {H - 1}]: P has {H} heads")
         rows = rows + T * heads
     if len(set(zip(rows.tolist(), columns.tolist(), strict=True))) < rows.size:
-        raise InputError("positions repeats a position within a column: each may occur once")
+        raise InputError("positions repeats a position within a column: each may occur only once")
     return rows, columns, weights[slot, columns]
 
 

@@ -98,7 +98,7 @@ def stream(
 ) -> Stream:
     """Return an endless iterator over mini-batches of fresh samples.
 
-    The iterator is meant for a training loop of your own.
+    The iterator is meant for use in your own training loop.
 
     The samples are drawn by compiled code.
 

@@ -168,7 +168,8 @@ class Task(TaskQuantities):
         """Draw a random P from one of four ensembles, and a random sparse Q.
 
         In every column of Q, exactly ``sparsity`` positions are non-zero. These positions are drawn
-        uniformly without replacement, and each weight lies between 1/2 and 2 times 1/``sparsity``.
+        uniformly without replacement, and each weight lies between 0.5/``sparsity`` and
+        2/``sparsity``.
 
         Parameters
         ----------

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Bound:
-    """An inequality of the paper with a measured constant; ``BOUNDS`` lists all of them.
+    """An inequality from the paper with a measured constant; ``BOUNDS`` lists all of them.
 
     Attributes
     ----------

@@ -13,10 +13,10 @@ def _measured(name: str) -> float:
 
 @dataclass(frozen=True)
 class Constants:
-    """The constant factors c of the lemmas, used by ``scb.plan``.
+    """The constant factors c in the lemmas, as used by ``scb.plan``.
 
-    Attributes for which no default is given here have the value that ``scb.theory.bounds.BOUNDS``
-    lists under the same name, together with the statement that the factor belongs to.
+    If no default is given here, an attribute has the value that ``scb.theory.bounds.BOUNDS`` lists
+    under the same name. The statement in which the factor occurs is listed there too.
 
     Attributes
     ----------

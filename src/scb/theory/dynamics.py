@@ -19,8 +19,8 @@ from scb.theory.expectations import expected_preconditioned_gradients
 class StepNoise:
     """The six numbers through which the gradient noise affects the signals and errors in one step.
 
-    The noise h_V and h_A is the difference between the preconditioned gradients of a mini-batch and
-    their expectations.
+    The noise terms h_V and h_A are the differences between the preconditioned gradients of a
+    mini-batch and their expectations.
 
     Attributes
     ----------
@@ -240,7 +240,7 @@ def population_recursion(
     steps: int,
     start: tuple[float, float] = (0.0, 0.0),
 ) -> Array:
-    """Compute the path of (α_V, α_A) under training without noise.
+    """Compute the path of (α_V, α_A) in training without noise.
 
     This path is the paper's population process.
 
@@ -281,7 +281,7 @@ def population_recursion(
 
 
 def population_drift(alpha: Array, K_P: float, K_Q: float, T: float) -> Array:
-    """Compute the change of (α_V, α_A) per unit of step size, without noise.
+    """Compute the change in (α_V, α_A) per unit of step size, without noise.
 
     The step sizes are η_V and η_A.
 

@@ -15,14 +15,14 @@ from scb.theory.tangent import inverse_if_definite, tangent
 
 @dataclass(frozen=True)
 class Information:
-    """The Fisher information of (P, q) in samples of a mixture.
+    """The Fisher information about (P, q) in samples from a mixture.
 
     The information is stored as the blocks that do not vanish.
 
     P is the (N, C) matrix of label distributions, and row k of the (K, s) array q holds the weights
-    of the mixture in state k, which for a task is the last token. The blocks ignore the constraints
-    that columns of P and rows of q sum to 1; ``variances``, ``solve`` and ``inverse`` respect these
-    constraints by working on their tangent space.
+    of the mixture in state k. For a task, the state is the last token. The blocks ignore the
+    constraints that columns of P and rows of q sum to 1; ``variances``, ``solve`` and ``inverse``
+    respect these constraints by working on their tangent space.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Information:
     def from_contexts(
         cls, tokens: NDArray[Any], last: NDArray[Any], weight: Array, q: Array, P: Array
     ) -> "Information":
-        """Compute the information in given contexts; the expectation is over their labels only.
+        """Compute the information in the given contexts; the expectation is over their labels only.
 
         Entries of P and q that are 0 lie on the boundary of the parameter space and are treated as
         known. A column of P whose token does not occur is also treated as known, because the

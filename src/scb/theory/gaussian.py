@@ -79,8 +79,8 @@ def noise_scales(task: Task, p: Projection, batch_size: int) -> tuple[float, flo
     ``common_noise`` draws the other part.
 
     The standard deviations are those along any direction of unit length in the norm ‖·‖_μ. With ρ =
-    E‖r‖²/(N − 1), the variance of the residual per dimension, and batch size B, they are √(‖A‖_μ²
-    ρ/B) and √(K_V ρ/B).
+    E‖r‖²/(N − 1), the variance of the residual per dimension, and batch size B, the two standard
+    deviations are √(‖A‖_μ² ρ/B) and √(K_V ρ/B).
 
     Parameters
     ----------
@@ -113,14 +113,15 @@ def common_noise(task: Task, p: Projection, batch_size: int, rng: np.random.Gene
 
     This part is the mean residual of a batch.
 
-    Let m = Xa^(k) be the attention that a sample gives to each token, and r its residual. Since m =
-    μ + (m − μ), we have ∇_V diag(1/μ) = r·1ᵀ + r(m/μ − 1)ᵀ, and the Gaussian model of the noise is
+    Let m = Xa^(k) be the attention that a sample gives to each token, and let r be the residual of
+    the sample. Since m = μ + (m − μ), we have ∇_V diag(1/μ) = r·1ᵀ + r(m/μ − 1)ᵀ. The Gaussian
+    model of the noise is
 
         h_V = g(1 − w)ᵀ + isotropic noise, and h_A = isotropic noise,
 
     where w is the row of the projector (``geometry.projector_row``). The paper's projector leaves
-    g(1 − μ/‖μ‖²)ᵀ of the common part; the μ-projector removes the common part. The covariance of g
-    is proportional to that of e_o, diag(μ) − μμᵀ, and has trace E‖r‖²/B.
+    g(1 − μ/‖μ‖²)ᵀ of the common part; the μ-projector removes this part completely. The covariance
+    of g is proportional to that of e_o, diag(μ) − μμᵀ, and has trace E‖r‖²/B.
 
     At the start of training, the model is exact up to O(1/T) in the part due to g, and it has the
     correct E‖h‖_μ². The model neglects the dependence between r and m, the anisotropy of r in the
@@ -161,7 +162,7 @@ def common_noise(task: Task, p: Projection, batch_size: int, rng: np.random.Gene
 
 
 def noise_quantile(entries: int, false_positions: float = 0.01) -> float:
-    """Compute the threshold that few of many standard normal variables exceed.
+    """Compute the threshold that only a few of many standard normal variables exceed.
 
     On average, ``false_positions`` out of ``entries`` variables exceed this threshold.
 

@@ -41,7 +41,8 @@ def least_loss(task: Task, heads: int | None = None) -> float:
     """Compute the least expected loss ½(1 − ‖μ‖² − Σ σ_i²) that a number of heads can reach.
 
     The sum is over the largest singular values of the task, one for each head. With fewer heads
-    than the task has, the columns of A cannot sum to 1 at the same time, which costs O(1/T) more.
+    than the task has, the columns of A in a factorisation with this loss need not sum to 1;
+    requiring that they do increases the loss by O(1/T).
 
     Parameters
     ----------
@@ -151,7 +152,7 @@ def predicted_course(
     """Predict the singular values of F in training without noise from a small start.
 
     The prediction is the solution S(t) of the module's Riccati equation for the part of the start
-    that grows; the projection of A's columns, of order 1/T, is neglected.
+    that grows; the effect of projecting A's columns, which is of order 1/T, is neglected.
 
     Parameters
     ----------

@@ -25,9 +25,9 @@ def fisher_information(
 
     The support of Q is taken as known.
 
-    The expectation is over the tokens at the positions attended to and the last token. It is
-    computed exactly if the number of their combinations, N^(Q + 1), is at most ``enumerated``, and
-    as an average over random combinations otherwise.
+    The expectation is over the tokens at the positions attended to and the last token. The
+    expectation is computed exactly if the number of their combinations, N^(Q + 1), is at most
+    ``enumerated``, and as an average over random combinations otherwise.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def cramer_rao(task: Task, n: int, draws: int = 400_000, seed: Seed = 0) -> Cram
     The support of Q is taken as known.
 
     Entries that are exactly 0 lie on the boundary of the parameter space. Such entries are treated
-    as known and have bound 0.
+    as known and have a bound of 0.
 
     Parameters
     ----------

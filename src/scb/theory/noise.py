@@ -29,7 +29,7 @@ from scb.theory.token_moments import Piece, Statistic, product_moment
 
 
 class GradientNoise:
-    """The exact covariance of the noise h = ∇̂l − E∇̂l of one sample, at any V and A.
+    """The exact covariance of the noise h = ∇̂l − E∇̂l in one sample, at any V and A.
 
     All gradients are preconditioned.
 
@@ -124,7 +124,7 @@ class GradientNoise:
         return float(self.variances_V().sum(axis=0) @ self.task.mu)
 
     def variance_along_V(self, W: Array) -> float:
-        """Compute the variance of ⟨h_V, W⟩_μ, the noise of V along a direction.
+        """Compute the variance of ⟨h_V, W⟩_μ, the noise in V along a direction.
 
         Parameters
         ----------
@@ -205,7 +205,7 @@ class GradientNoise:
         return float(self.variances_A().sum(axis=0) @ self.task.mu)
 
     def variance_along_A(self, W: Array) -> float:
-        """Compute the variance of ⟨h_A, W⟩_μ, the noise of A along a direction.
+        """Compute the variance of ⟨h_A, W⟩_μ, the noise in A along a direction.
 
         Parameters
         ----------

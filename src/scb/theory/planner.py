@@ -118,8 +118,8 @@ def plan(
     """Compute the settings with which the paper guarantees success.
 
     Success means ‖A − Q‖_μ² ≤ ε and ‖V − P‖_μ² ≤ ε with probability 1 − δ. The settings are
-    sufficient in the worst case, but the numbers of samples are astronomically larger than a run
-    needs in practice.
+    sufficient in the worst case, but the numbers of samples are astronomically larger than those
+    that a run needs in practice.
 
     Parameters
     ----------
@@ -128,8 +128,8 @@ def plan(
     eps, delta : float, default 0.05
         The target accuracy ε of the squared distances, and the failure probability δ.
     K_P, K_Q : float, optional
-        The constants of the task, if known. The defaults 1/N and 1/Q are the orders that
-        assumptions (b) and (c) imply.
+        The constants of the task, if known. The defaults 1/N and 1/Q are the orders of magnitude
+        that assumptions (b) and (c) imply.
     overlap : float, optional
         The centred μ-cosine of the task's P and the pretrained P̂, with K_P̂ = K_P. The default is
         the smallest value that the paper allows.

@@ -9,7 +9,7 @@ from scb.arrays import Array
 
 
 def inverse_if_definite(matrices: Array) -> Array | None:
-    """Invert matrices if all are positive definite beyond rounding, whatever their scales.
+    """Invert matrices if all are positive definite beyond rounding errors, whatever their scales.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def inverse_if_definite(matrices: Array) -> Array | None:
 
 
 def tangent(free: NDArray[np.bool_]) -> Array:
-    """Compute an orthonormal basis of the directions that keep the sum of each row.
+    """Compute an orthonormal basis of the directions that leave the sum of each row unchanged.
 
     Parameters
     ----------

@@ -86,8 +86,8 @@ class Statistic(NamedTuple):
 def product_moment(statistics: Sequence[Statistic], mu: Array, kept: str, *extra: Any) -> Array:
     """Compute the exact expectation of a product of up to four statistics, given the last token k.
 
-    The letters in ``kept`` become the axes of the result. All other indices are summed, with
-    weights μ in the case of k.
+    The letters in ``kept`` become the axes of the result. All other indices are summed over; the
+    sum over k is weighted by μ.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ class _Endless(IterableDataset[Pair]):
         return {"step": self.step}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Continue at the position of another stream.
+        """Continue from the position of another stream.
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class _Endless(IterableDataset[Pair]):
 
 
 class SampleStream(_Endless):
-    """Endless mini-batches of fresh samples of a task.
+    """An endless stream of mini-batches of fresh samples from a task.
 
     The mini-batches are pairs ``(tokens, label)`` of shapes (B, T + 1) and (B,).
 
@@ -91,8 +91,8 @@ class SampleStream(_Endless):
         The seed of the samples; the same seed gives the same batches on the same kind of device.
     device : torch.device or str, default "cpu"
         The device on which samples are drawn. On the CPU, the compiled sampler of ``scb.stream``
-        draws the samples; on other devices, PyTorch draws them; the two give different samples with
-        the same distribution. A ``DataLoader`` with workers requires the CPU.
+        draws the samples; on other devices, PyTorch draws them. The two samplers give different
+        samples with the same distribution. A ``DataLoader`` with workers requires the CPU.
     start : int, default 0
         The number of the first batch. Batch i depends only on the task, ``batch_size``, ``seed``
         and i.
@@ -154,7 +154,7 @@ class SampleStream(_Endless):
 
 
 class SequenceStream(_Endless):
-    """Endless mini-batches of generated sequences for next-token training.
+    """An endless stream of mini-batches of generated sequences for next-token training.
 
     The mini-batches are pairs ``(inputs, targets)`` of shape (B, length).
 

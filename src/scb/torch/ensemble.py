@@ -2,7 +2,7 @@
 learning rates.
 
 The parameters of all models are stacked along a first axis and go through ``torch.func.vmap``. Each
-model has its own task and its own learning rate, and no model affects another. On a GPU the steps
+model has its own task and its own learning rate, and no model affects another. On a GPU, the steps
 are recorded once and replayed.
 """
 

@@ -20,7 +20,7 @@ from scb.training.stages import Stage
 class LinearAttention(nn.Module):
     """The paper's linear transformer F(x, k) = V·X·A[:, k] as a PyTorch module.
 
-    Its parameters are V and A.
+    The parameters of the module are V and A.
 
     The module predicts the label of a context x with last token k. Column t of X is the one-hot
     vector of token x_t.
@@ -91,13 +91,13 @@ class LinearAttention(nn.Module):
 class Algorithm1(torch.optim.Optimizer):
     """The paper's Algorithm 1 as a PyTorch optimiser.
 
-    Its steps on V and A are preconditioned, soft-thresholded and projected.
+    The steps on V and A are preconditioned, soft-thresholded and projected.
 
     A step on V is V ← V − η_V (I − 11ᵀ/N) ∇_V diag(1/μ) (I − μwᵀ), which keeps 1ᵀV = 1ᵀ and Vμ = μ.
     A step on column k of A is a ← Proj(soft(a − (η_A/μ_k)·∇_a, λ)), where soft is the soft
-    threshold and Proj the projection onto 1ᵀa = 1. V and A are two parameter groups, and their step
-    sizes are called ``lr``, so PyTorch's schedulers work with them. With ``lr`` = 0, a parameter
-    stays fixed.
+    threshold and Proj is the projection onto 1ᵀa = 1. V and A are two parameter groups, and their
+    step sizes are called ``lr``, so PyTorch's schedulers work with them. With ``lr`` = 0, a
+    parameter stays fixed.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ class Algorithm1(torch.optim.Optimizer):
         super().__init__([of_V, of_A], {})
 
     def enter(self, stage: Stage) -> None:
-        """Use the step sizes, λ and projector of a recipe's stage from now on.
+        """Switch to the step sizes, λ and projector of a stage in a recipe.
 
         Parameters
         ----------

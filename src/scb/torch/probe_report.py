@@ -13,9 +13,9 @@ class Probe:
 
     The result is the sparse contextual bigram that best describes the predictions F of a model.
 
-    Predictions hardly determine the scales of V − μ1ᵀ and A separately; they determine only the
-    product of the two scales. Here, A is scaled so that its columns sum to 1 in the μ-weighted
-    mean; ``signal`` does not depend on this choice.
+    The predictions determine the product of the scales of V − μ1ᵀ and A but hardly determine the
+    two scales separately. Here, A is scaled so that the μ-weighted mean of its column sums is 1;
+    ``signal`` does not depend on this choice.
 
     Attributes
     ----------
@@ -38,7 +38,8 @@ class Probe:
         The distances ‖V − P‖_μ and ‖A − Q‖_μ from the task. These and the following attributes are
         NaN if the task is unknown.
     alpha_V, alpha_A : float
-        The signals: how far V and A are on the way from the uniform start (0) to P and Q (1).
+        The signals, which say how far V and A are on the way from the uniform start (0) to P and Q
+        (1).
     mass : float
         The fraction of the attention, in absolute values, that lies on the true positions.
     excess, excess_trivial : float
@@ -78,7 +79,7 @@ class Probe:
 
     @property
     def signal(self) -> float:
-        """The product α_V·α_A of the signals: 0 if nothing was learned, 1 for the task."""
+        """The product α_V·α_A of the signals; it is 0 if nothing was learned and 1 for the task."""
         return self.alpha_V * self.alpha_A if self.found else 0.0
 
     @property

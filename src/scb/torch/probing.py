@@ -1,8 +1,8 @@
 """``probe`` finds out what a model has learned from its predictions alone.
 
 A sparse contextual bigram predicts F(x, k) = V·Σ_t a_t^(k) e_{x_t}. Tokens of a context are
-independent, so with G = F − E[F | k], U = V − Vμ1ᵀ and m = Σ_t a_t (e_{x_t} − μ) the form says G =
-U·m, and moments separate its two factors:
+independent, so with G = F − E[F | k], U = V − Vμ1ᵀ and m = Σ_t a_t (e_{x_t} − μ), the form says
+that G = U·m, and moments separate its two factors:
 
     a_t^(k) = E[⟨G, U e_{x_t}⟩ | k] / E‖U e_x‖²         U = E[G mᵀ] E[m mᵀ]⁺
 
@@ -44,7 +44,7 @@ def probe(
 ) -> Probe:
     """Find the sparse contextual bigram (V, A) that best describes the predictions of any model.
 
-    Only the predictions are used, and nothing is known about the model's inner structure.
+    Only the predictions are used, not the model's inner structure.
 
     Parameters
     ----------

@@ -207,7 +207,7 @@ def compare(N: int, T: int, repeats: int, file: Path | None = None) -> dict[str,
             processes[name] = start(**pipes)
             losses[name] = _read(name, processes[name])
         if max(losses.values()) > 2 * min(losses.values()):
-            raise InputError(f"the baselines do not compute the same: losses {losses}")
+            raise InputError(f"the baselines do not compute the same losses: {losses}")
         quiet = _take_turns(processes, repeats)
         with busy_neighbours():
             busy = _take_turns({name: processes[name] for name in OURS}, repeats)

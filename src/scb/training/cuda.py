@@ -25,8 +25,9 @@ _TOGETHER = 1 << 28
 
 
 class OnGpu:
-    """The attention A (T, N) of a run on a GPU. NumPy's functions accept it as an array, by copying
-    it.
+    """The attention A (T, N) of a run on a GPU.
+
+    NumPy functions accept this object as an array; they work on a copy of its contents.
 
     Parameters
     ----------
@@ -103,16 +104,16 @@ class OnGpu:
 
 
 class Cuda:
-    """An engine that draws and differentiates fresh samples of tasks of one shape on a GPU, where V
-    and A of each run stay.
+    """An engine that draws fresh samples on a GPU and computes their gradients there.
 
-    Token for token, the samples are those of ``Fused``. Sums over positions and samples are rounded
-    differently (``kernels.cuda``), so a step agrees with the CPU's to about 1e-7. On one kind of
-    GPU, a step always gives the same bits, however the batch is divided and whichever other runs
-    take steps at the same time. If A is frozen, ``Fused`` takes the steps, whose cost does not
-    depend on T; only large steps are then taken on the GPU. For such a step, the GPU draws only the
-    tokens at the positions where A is not 0, which are the same as in whole contexts
-    (``Composed``), or all tokens if A is seldom 0.
+    All tasks have the same shape, and V and A of each run stay on the GPU. Token for token, the
+    samples are the same as those of ``Fused``. Sums over positions and samples are rounded
+    differently (``kernels.cuda``), so a step agrees with the same step on a CPU to about 1e-7. On
+    one kind of GPU, a step always produces the same bits, however the batch is divided and
+    whichever other runs take steps at the same time. If A is frozen, ``Fused`` takes the steps,
+    whose cost does not depend on T; only large steps are then taken on the GPU. For such a step,
+    the GPU draws all tokens if A is seldom 0. Otherwise, it draws only the tokens at the positions
+    where A is not 0; they are the same as in whole contexts (``Composed``).
 
     Parameters
     ----------

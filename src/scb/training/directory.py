@@ -82,7 +82,7 @@ def train_in(
     asked : PreparedRun
         The run, as ``prepared`` returns it for some settings.
     resume : bool, default False
-        Whether to continue the run in the folder; otherwise it is replaced.
+        Whether to continue the run in the folder; otherwise, that run is replaced.
     callbacks : list of callable
         Functions that are called with the run at each row of its history.
     judge_samples : int, optional

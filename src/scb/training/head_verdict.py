@@ -29,7 +29,7 @@ HEAD_TOLERANCE = 0.1
 
 @dataclass(frozen=True)
 class HeadsHeldOut:
-    """A judge of several heads (V, A) by the gradients of two held-out batches.
+    """A judge that assesses several heads (V, A) by the gradients on two held-out batches.
 
     Parameters
     ----------

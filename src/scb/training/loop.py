@@ -82,9 +82,9 @@ def train(
     checkpoint_every : int, default 100
         The number of steps between two checkpoints.
     resume : bool, default False
-        Whether to continue from ``checkpoint`` if it holds a run. The result is bit for bit that of
-        an uninterrupted run. If the checkpoint was made with another task, recipe, seed, source,
-        start or ``every``, an ``InputError`` says what differs.
+        Whether to continue from ``checkpoint`` if it holds a run. The result is the same, bit for
+        bit, as that of an uninterrupted run. If the checkpoint was made with another task, recipe,
+        seed, source, start or ``every``, an ``InputError`` says what differs.
     judge : bool, optional
         Whether to test the result on held-out samples at the end. ``run.verdict`` then says
         "learned" or what is wrong. By default, the result is tested if A has at most 10,000,000
@@ -164,8 +164,8 @@ def _opened(
     with opened(path, "training", lock=lock, overwrite=overwrite) as folder:
         if (folder.path / FILE).exists() and not (resume or overwrite):
             raise InputError(
-                f"{folder.path} holds a run, which is kept: go on with resume=True, give another "
-                f"directory as checkpoint, or replace {FILE} with overwrite=True"
+                f"{folder.path} holds a run, which is kept: continue it with resume=True, pass "
+                f"another directory as checkpoint, or replace {FILE} with overwrite=True"
             )
         yield folder
 
@@ -180,8 +180,8 @@ def _resumed(folder: Folder | None, made: dict[str, str]) -> Run | None:
     other = [name for name in made | run.made_by if run.made_by.get(name) != made.get(name)]
     if other:
         raise InputError(
-            f"the run in {folder.path} was made with another {', '.join(other)}: "
-            "resume it with the same, or begin again"
+            f"the run in {folder.path} was made with a different {', '.join(other)}: resume it "
+            "with the same, or start again"
         )
     folder.claim(FILE, overwrite=True)  # whoever put it here, it is this run
     return run
@@ -219,12 +219,12 @@ def choose_engine(
         if device == "cpu":
             return Fused(task)
         if len(per_head(recipe.start.V)) > 1 or task.heads > 1:
-            raise InputError("device = 'cuda' trains one head: leave it out for several")
+            raise InputError("device = 'cuda' trains one head: leave device out for several heads")
         return Cuda(task)
     if device != "cpu":
         raise InputError(
-            f"device = {device!r} trains the linear transformer on fresh samples: "
-            "leave it out for all else"
+            f"device = {device!r} trains the linear transformer on fresh samples: leave device "
+            "out for everything else"
         )
     return Composed(Fresh(task) if source is None else source, recipe.transformer)
 

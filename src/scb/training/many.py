@@ -40,7 +40,7 @@ def train_many(
     Parameters
     ----------
     tasks : Task or list of Task
-        The task of each run. On a GPU, all must have the same N, T and sparsity.
+        The task of each run. On a GPU, all tasks must have the same N, T and sparsity.
     recipes : Recipe or list of Recipe
         The recipe of each run.
     seeds : int or list of int, default 0

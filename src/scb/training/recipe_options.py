@@ -21,8 +21,8 @@ def arguments(function: Any) -> dict[str, Any]:
     for name in names:
         if name not in hints:
             raise InputError(
-                f"{function.__module__}:{function.__qualname__} has an argument {name!r} without a"
-                " type: give it one"
+                f"{function.__module__}:{function.__qualname__} has an argument {name!r} without "
+                "a type: annotate it"
             )
     return {name: hints[name] for name in names}
 
@@ -92,6 +92,6 @@ def build_recipe(recipe: str, task: Task, options: Mapping[str, Any]) -> Recipe:
     made = make(task, **given)
     if not isinstance(made, Recipe):
         raise InputError(
-            f"recipe = {recipe!r} gives a {type(made).__name__}: it must give a scb.Recipe"
+            f"recipe = {recipe!r} returns a {type(made).__name__}: it must return a scb.Recipe"
         )
     return made

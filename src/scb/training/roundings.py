@@ -65,7 +65,8 @@ class ResolveSign:
     def on_collapsed(self, state: Collapsed) -> None:
         """Take the mirror image if α_A < 0.
 
-        Skewness, which needs all entries, decides in the same way except for noise.
+        Skewness, which needs all entries, leads to the same decision apart from the effect of
+        noise.
 
         Parameters
         ----------
@@ -87,7 +88,7 @@ class ResolveSign:
 
 @dataclass(frozen=True)
 class ThresholdProject:
-    """Set entries of A below a threshold to 0, and project onto columns that sum to 1.
+    """Set entries of A below a threshold to 0, then project the columns so that they sum to 1.
 
     Attributes
     ----------
@@ -162,7 +163,7 @@ class ThresholdNormalize:
         return V, threshold_normalize(A, self.threshold)
 
     def on_collapsed(self, state: Collapsed) -> None:
-        """Make the columns distributions over the entries that are kept.
+        """Turn each column into a distribution over the entries that are kept.
 
         Parameters
         ----------

@@ -28,7 +28,7 @@ COLUMNS = ("step", "stage", "samples", "batch_loss", *metrics.COLUMNS)
 class Run:
     """A training run: its parameters, its history, and everything that is needed to continue it.
 
-    ``scb.train`` returns a run, and passes the run to callbacks.
+    ``scb.train`` returns the run and also passes it to callbacks.
 
     Attributes
     ----------
@@ -70,8 +70,8 @@ class Run:
         The state of the current stage's update rule, such as a momentum of V, (N, N); empty for
         rules without state.
     made_by : dict of str
-        Digests of everything that determines the run, such as task, recipe and seed. A resumed run
-        compares these digests.
+        Digests of everything that determines the run, such as task, recipe and seed. When a run is
+        resumed, these digests are compared.
 
     Examples
     --------
@@ -205,7 +205,7 @@ class Run:
         """Save the run as ``run.safetensors`` in a directory.
 
         An existing file is replaced atomically: if the process is killed, either the whole old file
-        or the whole new file is there.
+        or the whole new file remains.
 
         Parameters
         ----------
@@ -235,7 +235,7 @@ class Run:
 
     @staticmethod
     def load(directory: str | Path) -> "Run":
-        """Read a run that ``save`` wrote, finished or not.
+        """Read a run that ``save`` wrote, whether or not the run has finished.
 
         Parameters
         ----------

@@ -38,7 +38,7 @@ class RunSummary:
     """A summary of a run: the last evaluation of each stage, and the verdict.
 
     ``Run.summary`` returns a summary. The summary prints as a table and is shown as HTML in a
-    notebook; ``columns`` and ``to_pandas()`` give the numbers.
+    notebook; ``columns`` and ``to_pandas()`` provide the numbers.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ HEAD_CURVES = {
 
 
 def curves(history: Mapping[str, Array], title: str) -> "Figure":
-    """Draw distances, signals and errors of a run; grey lines show where a stage begins.
+    """Draw the distances, signals and errors of a run, with a grey line where each stage begins.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from scb.inputs import InputError, number, real_array
 
 @dataclass(frozen=True)
 class MeasuredNoise:
-    """A proximal threshold λ that is proportional to the noise of one entry of A in one step.
+    """A proximal threshold λ that is proportional to the noise in one entry of A per step.
 
     In column k, the noise has standard deviation η_A √(K_V ρ / (B μ_k)). Here, η_A is the step
     size, B is the batch size, and K_V = ‖V − μ1ᵀ‖_μ² for the current V. The variance of the

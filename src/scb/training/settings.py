@@ -71,7 +71,7 @@ def parse_option(text: str) -> tuple[str, Any]:
     except (ValueError, RecursionError):
         return name, value  # a bare word, which fits where text does
     if set(parsed) != {"x"}:  # it goes on after a line break
-        raise InputError(f"--set {name}: {value!r} is no single value")
+        raise InputError(f"--set {name}: {value!r} is not a single value")
     return name, parsed["x"]
 
 
@@ -86,7 +86,7 @@ class TrainingSettings:
     ensemble : str
         The distribution of P.
     K_P : float or None
-        The value of K_P that P is moved to.
+        The value of K_P to which P is adjusted.
     recipe : str
         The name of a recipe.
     options : dict
@@ -293,7 +293,7 @@ def load_run(directory: Path) -> tuple[Run, TrainingSettings]:
     if others:
         files = " and ".join(str(directory / name) for name in others)
         raise InputError(
-            f"{directory / RUN_FILE} is of another run than {files}: put back the files that"
-            " belong together"
+            f"{directory / RUN_FILE} belongs to another run than {files}: restore the files that "
+            "belong together"
         )
     return run, settings

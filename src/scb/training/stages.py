@@ -51,9 +51,9 @@ class Stage:
     name : str
         The name of the stage.
     steps : int
-        The largest number of steps.
+        The maximum number of steps.
     eta_V, eta_A : float, callable or (steps,) array
-        The step sizes of V and A: a number, a function of the step within the stage (counted from
+        The step sizes for V and A: a number, a function of the step within the stage (counted from
         0), or one value for each step. A step size of 0 keeps V or A fixed.
     lam : float, callable, (steps,) array or MeasuredNoise, default 0
         The threshold λ of each proximal step, in one of the same forms or proportional to the noise
@@ -79,7 +79,7 @@ class Stage:
         A function (V, A, mu) → bool that decides whether to end the stage early. By default, all
         steps are taken.
     check_every : int, default 10
-        The number of steps between two calls of ``stop``.
+        The number of steps between two calls to ``stop``.
 
     Examples
     --------
@@ -206,7 +206,7 @@ class Stage:
         return float(self.lam), 0.0, np.ones(len(mu))
 
     def ahead(self, step: int) -> int:
-        """Return how many steps may follow before ``over`` is called or a setting changes.
+        """Return how many steps may be taken before ``over`` is called or a setting changes.
 
         Parameters
         ----------
@@ -225,7 +225,7 @@ class Stage:
         return min(left, self.check_every - step % self.check_every)
 
     def over(self, step: int, V: Array, A: Array, mu: Array) -> bool:
-        """Decide whether the stage ends now, because all steps are taken or ``stop`` says so.
+        """Decide whether the stage ends now, because all steps have been taken or ``stop`` says so.
 
         Parameters
         ----------

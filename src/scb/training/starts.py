@@ -107,7 +107,7 @@ class UniformAttention:
 def random_start(
     mu: Array, T: int, heads: int, seed: Seed = 0, size: float = 0.01
 ) -> UniformAttention:
-    """Make a start with uniform attention and a small random V in each head, so the heads differ.
+    """Make an initial point with uniform attention and a different small random V in each head.
 
     Parameters
     ----------

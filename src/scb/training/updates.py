@@ -70,7 +70,7 @@ def precondition_A(gradient: Array, mu: Array) -> Array:
 def soft_threshold(a: Array, lam: float | Array) -> Array:
     r"""Return sign(a)·max(\|a\| − λ, 0), which minimises ½(z − a)² + λ\|z\| over z.
 
-    The paper writes only the branch a ≥ −λ.
+    The paper states only the branch a ≥ −λ.
 
     Parameters
     ----------

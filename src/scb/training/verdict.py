@@ -155,7 +155,7 @@ class Judgement(NamedTuple):
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A judge of (V, A) by the gradients of two held-out batches.
+    """A judge that assesses (V, A) by the gradients on two held-out batches.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ class LabelSampler(NamedTuple):
 
 
 class TaskSampler(NamedTuple):
-    """A task in the form from which the kernels draw.
+    """A task in the form that the kernels use to draw samples.
 
     Attributes
     ----------

@@ -3,7 +3,7 @@ export const HELP = {
   sample:
     "This panel follows one of the run's training samples from its tokens to its loss. The weights and the prediction are those of the model at the step shown.",
   attention:
-    "This panel compares the learned attention A with the true Q. There is one strip for each last token, with the weight of each of the T positions. Rings mark the true weights. Dots and stems show the learned weights at the true positions. Grey shows the weights at all other positions: the light band runs from the smallest to the largest weight, and the dark band shows their typical size.",
+    "This panel compares the learned attention A with the true Q. There is one strip for each last token, with the weight of each of the T positions. Rings mark the true weights. Dots and stems show the learned weights at the true positions. Grey shows the weights at all other positions: the light band runs from the smallest to the largest weight, and the dark band shows the typical size of these weights.",
   matrices:
     "This panel compares the learned value matrix V with the true transition matrix P. Column m is the distribution of the next token when the attended token is m. Dark cells are 0; the brightest colour is the largest entry of P.",
   plane:
@@ -11,19 +11,19 @@ export const HELP = {
   dist_A: "‖A − Q‖_μ is the distance of the attention from the true Q. The thin line shows training with an infinite batch.",
   dist_V: "‖V − P‖_μ is the distance of V from the true P. The thin line shows training with an infinite batch.",
   delta_A:
-    "‖Δ_A‖_μ measures the part of A that is neither signal nor uniform. Mini-batch noise piles up in this part unless the ℓ1 step removes it.",
-  delta_V: "‖Δ_V‖_μ measures the part of V that is neither signal nor the start. Mini-batch noise piles up in this part.",
+    "‖Δ_A‖_μ measures the part of A that belongs neither to the signal nor to the uniform attention. Mini-batch noise piles up in this part unless the ℓ1 step removes it.",
+  delta_V: "‖Δ_V‖_μ measures the part of V that belongs neither to the signal nor to the starting point. Mini-batch noise piles up in this part.",
   loss: "This is the expected loss ½E‖e_o − VXa‖²; for your own text, it is the mean loss over windows of the text. The thin line shows training with an infinite batch.",
   dist_A_star:
-    "‖A* − Q‖_μ is the distance from Q after A has been thresholded and normalised, as in the paper's figure. It falls once the true positions stand out from the noise, long before A itself is close to Q.",
-  lags: "The table lists the lags that get the most attention, for each current symbol. Lag 1 is the current symbol, which chooses where to look; the model looks at lag 2 and beyond.",
+    "‖A* − Q‖_μ is the distance from Q after A has been thresholded and normalised, as in the paper's figure. This distance falls once the true positions stand out from the noise, long before A itself is close to Q.",
+  lags: "For each current symbol, the table lists the lags that get the most attention. Lag 1 is the current symbol, which chooses where to look; the model looks at lag 2 and beyond.",
   heads:
     "There is one column for each head and one strip for each last token. Bars show the weight that the head gives to each position. Rings mark the true weights, in the colour of the pattern (the table P) that the position belongs to. A head that has learned one pattern has bars of one colour.",
   singular:
-    "Together, the two heads compute a matrix of rank two. Solid lines show its two singular values, and dashed lines show those of the task. The larger a singular value is, the sooner it is learned. The dotted line shows how close the less clear of the two heads is to a true head, from 0 to 1 (the upper dashed line).",
+    "Together, the two heads compute a matrix of rank two. Solid lines show the two singular values of this matrix, and dashed lines show those of the task. The larger a singular value is, the sooner it is learned. The dotted line shows how close the less clear of the two heads is to a true head, on a scale from 0 to 1; the upper dashed line marks 1.",
   N: "N is the number of distinct tokens.",
   T: "T is the number of positions, among which attention must find the few that matter.",
-  sparsity: "The sparsity is the number of positions that each last token attends to (in the paper's Q).",
+  sparsity: "The sparsity is the number of positions that each last token attends to (written Q in the paper).",
   ensemble:
     "The ensemble says how P is drawn. “Strong” meets the paper's assumption (c), K_P ≥ ‖μ‖². The other ensembles are ordinary random matrices: Dirichlet columns, normalised uniform columns, and the softmax of Gaussians.",
   K_P: "K_P = ‖P − μ1ᵀ‖²_μ measures how sharp P is: it is the contrast that attention can learn from. The value 0 leaves P as it was drawn; for any other value, P is moved towards μ1ᵀ or towards the identity until K_P has that value.",
@@ -45,5 +45,5 @@ export const HELP = {
   transfer:
     "Transfer keeps the learned V, draws a new Q and starts again from uniform attention. One step on A is followed by Stages 2 and 3 and then by one more step on A. The long first stage is not needed.",
   speed: "The speed is given in steps per second.",
-  data: "Each symbol becomes a token, and each window of T + 2 symbols becomes a sample. The sample consists of T symbols of context, the current symbol, and the next symbol, which is to be predicted.",
+  data: "Each symbol becomes a token, and each window of T + 2 symbols becomes a sample. Each sample consists of T symbols of context, the current symbol, and the next symbol, which is to be predicted.",
 };

@@ -23,7 +23,7 @@ export const SCENES = [
     panels: ["plane", "attention", "loss:wide"],
     fields: ["run.batchSize"],
     text: [
-      "This run has the size of the paper's experiment: T = 5,000 positions and 64 samples per step. At first the loss stays flat, and the signal plane shows why. Its axes show how far V has moved towards P (α_V) and how far A has moved towards Q (α_A). Both signals are 0 at the start and 1 at the truth. Training starts at (0, 0), which is nearly a saddle point. The push away from this point is only of order 1/T, and the signals have to double many times before they become visible.",
+      "This run is the same size as the paper's experiment: T = 5,000 positions and 64 samples per step. At first the loss stays flat, and the signal plane shows why. The axes show how far V has moved towards P (α_V) and how far A has moved towards Q (α_A). Both signals are 0 at the start and 1 at the truth. Training starts at (0, 0), which is nearly a saddle point. The push away from this point is only of order 1/T, and the signals have to double many times before they become visible.",
       "Then both signals take off together, along the diagonal. The thin line shows training with an infinite batch, which leaves the plateau through the weak push alone. The real run (blue) is kicked off the plateau by noise.",
     ],
   },
@@ -48,7 +48,7 @@ export const SCENES = [
     fields: ["run.lam"],
     text: [
       "The two runs use the same samples. Each step adds a little noise to each of the 2,000 positions. SGD (blue) keeps all of this noise, which piles up into the grey band across all positions. In the blue run, ‖Δ_A‖ climbs to more than twice its value in the orange run.",
-      "The orange run is the paper's method. Its ℓ1 step shrinks every entry of A by λ and sets entries smaller than λ to zero. The ℓ1 step thus wipes out the grey band but takes next to nothing from the few large entries. To see the attention of a run, choose the run by its colour.",
+      "The orange run is the paper's method. The ℓ1 step shrinks every entry of A by λ and sets entries smaller than λ to zero. The ℓ1 step thus wipes out the grey band but takes next to nothing from the few large entries. To see the attention of a run, choose the run by its colour.",
     ],
   },
   {
@@ -66,7 +66,7 @@ export const SCENES = [
   {
     id: "projector",
     title: "The leak",
-    lead: "Two runs use the same samples. In one of them, the projector lets noise in, and the run fails.",
+    lead: "Two runs use the same samples. In one run, the projector lets noise in, and the run fails.",
     hash: "task.T=2000&run=resolveSign:0;steps:400/1000/0;lam:0.0001;seed:3&run=projector:mu;resolveSign:0;steps:400/1000/0;lam:0.0001;seed:3&speed=150",
     panels: ["plane:half", "delta_V:half"],
     fields: ["run.projector"],
@@ -90,25 +90,25 @@ export const SCENES = [
   {
     id: "heads",
     title: "Two heads",
-    lead: "Two heads first chase the same pattern. Then they divide the work.",
+    lead: "Two heads first chase the same pattern and then divide the work.",
     hash: "task.heads=2&task.T=40&task.sparsity=4&task.seed=9&run=eta:0.01/0.01/0;steps:1400/1400/0;batchSize:256;lam:0.0005;seed:1&speed=150",
     panels: ["heads", "singular"],
     fields: ["run.lam", "turn"],
     text: [
-      "This task has two tables P. Each ringed position belongs to one of the two tables and has its colour, blue or orange. Training factors a matrix of rank two and finds its singular values one after the other. Both heads first learn a mixture of the two patterns (σ₁); only later do they learn what tells the patterns apart (σ₂). By step 1,400 the function has been learned, yet each head still attends to blue and orange positions alike. Gradient descent has learned the function but has not separated the heads.",
-      "From step 1,400 onwards, a small ℓ1 step favours attention with few nonzero entries. The ℓ1 step turns the heads until each head has one colour. Drag λ to see its effect: if λ is tiny, the heads stay mixed; if λ is large, the weights themselves shrink. Alternatively, pause before step 1,400 and press “Turn the heads”, which separates the heads at once: pairs of weights lie on two lines through 0, and each line becomes a head.",
+      "This task has two tables P. Each ringed position belongs to one of the two tables and has the colour of that table, blue or orange. Training factors a matrix of rank two and finds its singular values one after the other. Both heads first learn a mixture of the two patterns (σ₁); only later do they learn what tells the patterns apart (σ₂). By step 1,400 the function has been learned, yet each head still attends to blue and orange positions alike. Gradient descent has learned the function but has not separated the heads.",
+      "From step 1,400 onwards, a small ℓ1 step favours attention with few nonzero entries. The ℓ1 step turns the heads until each head has one colour. Drag λ to see its effect: if λ is tiny, the heads stay mixed; if λ is large, the weights themselves shrink. Alternatively, pause before step 1,400 and press “Turn the heads” to separate the heads at once. Pairs of weights lie on two lines through 0, and each line becomes a head.",
     ],
   },
   {
     id: "softmax",
     title: "Softmax",
-    lead: "Real transformers use softmax. It finds the same positions, and its weights are never negative.",
+    lead: "Real transformers use softmax, which finds the same positions and never gives a negative weight.",
     hash: "task.T=200&run=batchSize:256;steps:400/1600/0;lam:0.0001&run=recipe:softmax;batchSize:256;steps:400/1600/0;lam:0.0001&view=1&speed=150",
     panels: ["attention", "dist_A", "loss:full"],
     fields: ["task.T"],
     text: [
       "Two models are trained on the same task, with 256 samples per step. Linear attention (blue) learns the weights themselves, which may have any sign. Softmax attention (orange) learns scores and turns them into weights that are positive and sum to 1. Both models stay on a plateau at first, then take off and find the true positions. Softmax attention has no mirror image, because its weights cannot turn negative.",
-      "Softmax attention does not come as close to Q as linear attention does: a little weight stays on wrong positions. Its V makes up for this weight, and the two losses end up almost equal, so the distance to Q alone would be misleading here.",
+      "Softmax attention does not come as close to Q as linear attention does: a little weight stays on wrong positions. The V of the softmax model makes up for this weight, and the two losses end up almost equal, so the distance to Q alone would be misleading here.",
     ],
   },
   {

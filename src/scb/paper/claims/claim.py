@@ -18,19 +18,19 @@ from scb.paper.rows import with_ensemble
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim with everything that belongs to it; calling it with tables returns the outcome.
+    """A claim and everything that belongs to it; calling it with tables returns the outcome.
 
-    The attributes that hold words are templates. A field in braces is the name of a number, with a
-    format of ``Number``. Phrases end with "; ", and a phrase is left out for a case that lacks one
-    of its numbers.
+    The attributes that hold text are templates. A field in braces consists of the name of a number
+    and a format that ``Number`` accepts. Phrases end with "; ", and a phrase is left out for a case
+    that lacks one of its numbers.
 
     Attributes
     ----------
     id : str
-        A short name that never changes, which pages refer to.
+        A short, permanent name by which pages refer to the claim.
     judge : callable
-        A function from tables to the outcome. Its arguments are named after the tables, and those
-        with a default are optional. Its docstring is the criterion.
+        A function from tables to the outcome. Its arguments are named after the tables, and
+        arguments with a default are optional. Its docstring is the criterion.
     figure : str
         The name of the figure that the claim belongs to.
     says : str
@@ -50,8 +50,8 @@ class Claim:
         Words for the change with which the claim holds, and for what happens if it fails. If only
         ``change`` is given, it is used for both.
     unsure : str, default ""
-        The reason why it cannot be decided whether the claim holds as printed, if it is not that an
-        interval contains the threshold.
+        The reason why it cannot be decided whether the claim holds as printed, unless the reason is
+        that an interval contains the threshold.
     control : str, default ""
         The words around the numbers of the control, which is the same measurement without the cause
         that the claim names.
@@ -185,7 +185,7 @@ class Claim:
         return _lines(self.control, outcome)
 
     def note(self, outcome: Outcome) -> str:
-        """Describe which change the claim needs, or what happens instead, and in which ensembles.
+        """Describe the change that the claim needs, or what happens instead, by ensemble.
 
         Parameters
         ----------
@@ -231,7 +231,7 @@ class Claim:
         return f"{where} ({reasons})" if reasons else where
 
     def settings(self, *tables: Table) -> str:
-        """Describe the settings, from the tables and ``setting``.
+        """Describe the settings, using the tables and ``setting``.
 
         Parameters
         ----------

@@ -24,7 +24,6 @@ from scb.sequences.baselines.crossfit import (
     HeldLabels,
     best_recent,
     blocks_of,
-    without_caches,
 )
 from scb.sequences.baselines.ctw import ContextTree
 from scb.sequences.baselines.ngram import SMOOTHINGS, NGram
@@ -91,7 +90,7 @@ class RecentBackground:
             raise InputError("a background that was read from a file has no blocks: fit it again")
         labels = _held_labels(data, self.model.counts.depth)
         places = zip(data.partitions, labels.held, labels.firsts, strict=True)
-        held = data.executor.map(_with_folds, places, labels.n, self.cross_fit.folds)
+        held = data.executor.map(_with_folds, places, labels.n, self.cross_fit)
         return replace(data, partitions=held, own_background=True)
 
     def attached(self, data: Data) -> Data:
@@ -140,13 +139,11 @@ def _held_labels(data: Data, depth: int) -> HeldLabels:
 
 
 def _with_folds(
-    partition: Partition, labels: Histories, first: int, n: int, folds: list[HistoryModel]
+    partition: Partition, labels: Histories, first: int, n: int, fit: CrossFit
 ) -> Partition:
     """A partition, its windows with the distributions of the folds that have not seen them."""
-    blocks = blocks_of(labels, first, n, len(folds))
-    parts = [
-        _background(without_caches(fold), block) for fold, block in zip(folds, blocks, strict=True)
-    ]
+    blocks = blocks_of(labels, first, n, len(fit.blocks))
+    parts = [_background(fold, block) for fold, block in zip(fit.folds, blocks, strict=True)]
     offsets = np.cumsum([0, *(len(part.distributions) for part in parts[:-1])])
     states = [part.which + offset for part, offset in zip(parts, offsets, strict=True)]
     distributions = np.concatenate([part.distributions for part in parts])
@@ -213,8 +210,8 @@ class ModelBackground:
         theirs = np.asarray(self.model.classes_).tolist()
         if predicted.shape != (len(rows), len(theirs)):
             raise InputError(
-                f"background: predict_proba gave {predicted.shape} for {len(rows)} windows and"
-                f" {len(theirs)} classes"
+                f"background: predict_proba returned shape {predicted.shape} for {len(rows)} "
+                f"windows and {len(theirs)} classes"
             )
         known = [theirs.index(x) if x in theirs else -1 for x in self.classes.tolist()]
         distributions = np.where(np.array(known) >= 0, predicted[:, known], 0.0)

@@ -108,7 +108,7 @@ class Level(NamedTuple):
         """From ascending codes history · N + label."""
         history = codes // N
         first = np.flatnonzero(np.diff(history, prepend=-1))
-        bounds = np.r_[first, codes.size]
+        bounds = np.append(first, codes.size)
         return cls(N, history[first], bounds, codes, counts.astype(float), kinds.astype(float))
 
     @property
@@ -167,35 +167,61 @@ class HistoryCounts:
         longest = deepest(N, depth)
         if not 0 <= depth <= longest:
             raise InputError(
-                f"depth = {depth}: histories of {N} symbols can have between 0 and {longest} of"
-                " them"
+                f"depth = {depth}: with {N} different symbols, histories can have between 0 and "
+                f"{longest} symbols"
             )
         codes, counts = np.unique(
             labels.history % (N + 1) ** depth * N + labels.label, return_counts=True
         )
         return cls(N, depth, codes, counts)
 
+    @classmethod
+    def total_of(cls, parts: Sequence["HistoryCounts"]) -> "HistoryCounts":
+        """The counts of several partitions together."""
+        codes = np.concatenate([part.codes for part in parts])
+        counts = np.concatenate([part.counts for part in parts])
+        return parts[0]._summed(codes, counts, parts[0].depth)[0]
+
     def __add__(self, other: "HistoryCounts") -> "HistoryCounts":
         """The counts of two partitions together."""
-        codes = np.r_[self.codes, other.codes]
-        return self._summed(codes, np.r_[self.counts, other.counts], self.depth)
+        return HistoryCounts.total_of([self, other])
 
     def __sub__(self, other: "HistoryCounts") -> "HistoryCounts":
-        """The counts without a part of them."""
+        """The counts without a part of them; shorter histories are subtracted, too, which is faster
+        than counting them.
+        """
+        return self._less(other)[0]
+
+    def _less(self, other: "HistoryCounts") -> tuple["HistoryCounts", Ints]:
+        """The difference, and the place in it of each of our codes that is left."""
         left = self.counts.copy()
         left[np.searchsorted(self.codes, other.codes)] -= other.counts
-        return HistoryCounts(self.N, self.depth, self.codes[left > 0], left[left > 0])
+        kept = left > 0
+        rest = HistoryCounts(self.N, self.depth, self.codes[kept], left[kept])
+        if self.depth:
+            shorter, place = self.shorter
+            less, number = shorter._less(other.shorter[0])
+            vars(rest)["shorter"] = less, number[place[kept]]  # what it caches
+        return rest, np.cumsum(kept) - 1
 
-    def _summed(self, codes: Ints, counts: Ints, depth: int) -> "HistoryCounts":
+    def _summed(self, codes: Ints, counts: Ints, depth: int) -> tuple["HistoryCounts", Ints]:
+        """The sums of counts with equal codes, and the place of each code among the distinct."""
         distinct, place = np.unique(codes, return_inverse=True)
         total = np.bincount(place, counts, minlength=distinct.size).astype(np.int64)
-        return HistoryCounts(self.N, depth, distinct, total)
+        return HistoryCounts(self.N, depth, distinct, total), place
+
+    @cached_property
+    def shorter(self) -> tuple["HistoryCounts", Ints]:
+        """Counts by histories of one symbol less, and the place of each of our codes in them."""
+        depth = self.depth - 1
+        return self._summed(self.codes % (self.N * (self.N + 1) ** depth), self.counts, depth)
 
     def shortened(self, depth: int) -> "HistoryCounts":
         """Counts by histories of up to ``depth`` symbols only."""
-        if depth >= self.depth:
-            return self
-        return self._summed(self.codes % (self.N * (self.N + 1) ** depth), self.counts, depth)
+        counts = self
+        while depth < counts.depth:
+            counts = counts.shorter[0]
+        return counts
 
     @property
     def labels(self) -> Histories:
@@ -225,12 +251,9 @@ class HistoryCounts:
         # Nothing is known of what came before the longest histories
         levels = [self._level(self.counts)]
         longer = self
-        for depth in range(self.depth - 1, -1, -1):
-            table = longer.shortened(depth)
-            shorter = longer.codes % (self.N * (self.N + 1) ** depth)
-            place = np.searchsorted(table.codes, shorter)
-            levels.append(table._level(np.bincount(place, minlength=table.codes.size)))
-            longer = table
+        while longer.depth:
+            longer, place = longer.shorter
+            levels.append(longer._level(np.bincount(place, minlength=longer.codes.size)))
         return levels[::-1]
 
     def _level(self, kinds: Ints) -> Level:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import pairwise
 from operator import add
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -29,8 +29,6 @@ from scb.sequences.baselines.ctw import ContextTree, likely_tree
 from scb.sequences.baselines.ngram import NGram, best_depth, logliks_by_depth
 
 BLOCKS = 10
-# Makes a model of counts
-Maker = Callable[[HistoryCounts], HistoryModel]
 
 
 @dataclass(frozen=True)
@@ -76,47 +74,31 @@ def blocks_of(labels: Histories, first: int, n: int, blocks: int) -> list[Histor
 
 @dataclass(frozen=True)
 class CrossFit:
-    """A model of all the data, and for each block of labels a model of the other blocks."""
+    """A model of all the data, and the counts of each block of labels."""
 
     model: HistoryModel
-    folds: list[HistoryModel]
-    score: float  # mean log-likelihood of a label by the fold that has not seen it, in nats
+    blocks: Sequence[HistoryCounts]
+    score: float  # mean log-likelihood of a label by the model of the other blocks, in nats
+
+    @property
+    def folds(self) -> Iterator[HistoryModel]:
+        """For each block, the model of the others; one at a time, since what it computes from its
+        counts takes many times their memory.
+        """
+        others = _others(self.model.counts, self.blocks)
+        return (replace(self.model, counts=counts) for counts in others)
 
 
-def without_caches(model: HistoryModel) -> HistoryModel:
-    """A copy without the results cached from its counts, which are many times as large."""
-    return replace(model, counts=replace(model.counts))
+def _others(whole: HistoryCounts, blocks: Sequence[HistoryCounts]) -> Iterator[HistoryCounts]:
+    """For each block, the counts of the others."""
+    copy = replace(whole)  # which alone keeps what it computes
+    return (copy - block for block in blocks)
 
 
-def cross_fit(
-    labels: HeldLabels, depth: int, makers: Sequence[Maker], blocks: int
-) -> Iterator[CrossFit]:
-    """For each maker, the model of all blocks, and the models of all blocks but one."""
-    folds = list(_folds(labels, depth, blocks))
-    whole = folds[0].others + folds[0].block
-    for make in makers:
-        models = [make(fold.others) for fold in folds]
-        # The caches of these copies are dropped afterwards
-        loglik = sum(
-            fold.block.loglik(without_caches(model).likelihoods(fold.block.labels))
-            for model, fold in zip(models, folds, strict=True)
-        )
-        yield CrossFit(make(whole), models, loglik / labels.n)
-
-
-class Fold(NamedTuple):
-    """The counts of a block of labels, and the counts of all other blocks."""
-
-    block: HistoryCounts
-    others: HistoryCounts
-
-
-def _folds(labels: HeldLabels, depth: int, blocks: int) -> Iterator[Fold]:
+def _counted_blocks(labels: HeldLabels, depth: int, blocks: int) -> Sequence[HistoryCounts]:
     if labels.n < 2:
         raise InputError(f"there are {labels.n} symbols: at least 2 are needed to hold one out")
-    parts = labels.total(_count_blocks, labels.N, depth, min(blocks, labels.n))
-    whole = reduce(add, parts)
-    return (Fold(part, whole - part) for part in parts)
+    return labels.total(_count_blocks, labels.N, depth, min(blocks, labels.n))
 
 
 def _count_blocks(
@@ -131,26 +113,33 @@ def best_ngram(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
     """The interpolated n-gram that predicts new blocks best, among all smoothings and lengths of
     histories.
     """
-    depth, smoothing = best_depth(partial(_ngram_logliks, labels, blocks), labels.depth)
-    (best,) = cross_fit(labels, depth, [partial(NGram, smoothing=smoothing)], blocks)
-    return best
+    best = best_depth(partial(_ngram_logliks, labels, blocks), labels.depth)
+    parts = _counted_blocks(labels, best.depth, blocks)
+    model = NGram(HistoryCounts.total_of(parts), best.smoothing)
+    return CrossFit(model, parts, best.loglik / labels.n)
 
 
 def _ngram_logliks(labels: HeldLabels, blocks: int, depth: int) -> Array:
     """(depth + 1, smoothings): the log-likelihood of all labels by the folds that have not seen
     them, for n-grams with histories of up to ``depth`` symbols.
     """
-    folds = _folds(labels, depth, blocks)
-    return reduce(add, (logliks_by_depth(fold.others, fold.block) for fold in folds))
+    parts = _counted_blocks(labels, depth, blocks)
+    others = _others(HistoryCounts.total_of(parts), parts)
+    return reduce(add, map(logliks_by_depth, others, parts))
 
 
 def best_context_tree(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
     """Cross-fitted context tree weighting, with the prior that makes the data most probable."""
     (counts,) = labels.total(_count_blocks, labels.N, labels.depth, 1)
     tree = likely_tree(counts)
-    maker = partial(ContextTree, alpha=tree.alpha)
-    (tree_fit,) = cross_fit(labels, tree.counts.depth, [maker], blocks)
-    return tree_fit
+    parts = _counted_blocks(labels, tree.counts.depth, blocks)
+    model = ContextTree(HistoryCounts.total_of(parts), tree.alpha)
+    fit = CrossFit(model, parts, np.nan)
+    logliks = (
+        part.loglik(fold.likelihoods(part.labels))
+        for fold, part in zip(fit.folds, parts, strict=True)
+    )
+    return replace(fit, score=sum(logliks) / labels.n)
 
 
 def best_recent(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:

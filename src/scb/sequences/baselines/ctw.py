@@ -104,6 +104,8 @@ class ContextTree(HistoryModel):
             left[seen] *= 1 - leaf
             ends = np.flatnonzero((histories < (self.N + 1) ** depth) & (rows >= 0))
             ends = ends[left[ends] > 0]
+            if ends.size == 0:
+                continue
             end = self._ends.rows(histories[ends])
             known = end >= 0
             ends = ends[known]

@@ -137,10 +137,17 @@ def _leaned(blend: Blend, shorter: Array, rows: Ints, entries: Ints) -> Array:
     return np.where(rows >= 0, share + at_places(blend.escape, rows) * shorter, shorter)
 
 
-def best_depth(logliks: Callable[[int], Array], longest: int) -> tuple[int, Smoothing]:
-    """The length of histories and the smoothing with the highest log-likelihood; ``logliks``
-    returns the log-likelihoods of all lengths up to a given one. Longer histories are tried until
-    ``is_long_enough`` is true.
+class BestNGram(NamedTuple):
+    """The length of histories and the smoothing with the highest log-likelihood."""
+
+    depth: int
+    smoothing: Smoothing
+    loglik: float
+
+
+def best_depth(logliks: Callable[[int], Array], longest: int) -> BestNGram:
+    """The best n-gram; ``logliks`` returns the log-likelihoods of all lengths of histories up to a
+    given one. Longer histories are tried until ``is_long_enough`` is true.
     """
     depth = min(6, longest)
     while True:
@@ -155,7 +162,7 @@ def best_depth(logliks: Callable[[int], Array], longest: int) -> tuple[int, Smoo
             if depth < longest:
                 depth = longest if best[0] == depth else min(longest, best[0] + 2)
                 continue
-        return best[0], SMOOTHINGS[best[1]]
+        return BestNGram(best[0], SMOOTHINGS[best[1]], float(table[best]))
 
 
 def _witten_bell(level: Level) -> Blend:

@@ -108,8 +108,8 @@ def paper(
     signal : two of float or None, default (None, None)
         Estimated signals at which Stages 1 and 2 end early; None means that all steps are taken.
     known : bool, default True
-        Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000
-        samples.
+        Whether μ, K_P and K_Q are taken from the task. If not, these constants are estimated from
+        4,000 samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness for these samples and for the samples of the spectral start.
     start : {"uniform", "spectral", "equal"}, default "uniform"
@@ -121,8 +121,8 @@ def paper(
         The number of samples for the spectral start. The number that suffices grows only as log T.
     heads : int, optional
         The number of heads to train. The default is the task's number; any further heads are spare.
-        Several heads are rotated into the sparse gauge (``scb.rotate_heads``) where the sign of a
-        single head would be resolved, and again before Stage 3.
+        Several heads are rotated into the sparse gauge (``scb.rotate_heads``) at the point where
+        the sign of a single head would be resolved, and again before Stage 3.
 
     Returns
     -------
@@ -199,17 +199,17 @@ def tuned(
     η_A √(K_V ρ / (B μ_k)), where ρ = E‖r‖²/(N − 1) is the variance of the residual per dimension
     (see ``theory.gaussian``). With Q = sparsity, this noise determines the settings of the stages:
 
-    - In Stage 1, B is such that a position of weight 1/(3Q) is ten times the noise. The stage ends
-      at an estimated signal of 0.2.
-    - In Stage 2, B is such that the remaining noise of a true position is ``accuracy``, and λ is
-      η·accuracy/Q, which lowers a position by accuracy/Q. The stage ends at an estimated signal of
-      0.95, before the regulariser distorts the weights.
+    - In Stage 1, B is such that the signal from a position of weight 1/(3Q) is ten times the noise.
+      The stage ends at an estimated signal of 0.2.
+    - In Stage 2, B is such that the remaining noise at a true position is ``accuracy``, and λ is
+      η·accuracy/Q, which lowers the weight of a position by accuracy/Q. The stage ends at an
+      estimated signal of 0.95, before the regulariser distorts the weights.
     - In Stage 3, B is such that the error ‖Δ_V‖_μ stays at ``accuracy``.
 
     With several heads, K_P and K_Q are those of the first singular value, and Stages 1 and 2 end
     when every singular value has reached its threshold. Heads are rotated into the sparse gauge
-    (``scb.rotate_heads``) where the sign of a single head would be resolved, and again before Stage
-    3.
+    (``scb.rotate_heads``) at the point where the sign of a single head would be resolved, and again
+    before Stage 3.
 
     Parameters
     ----------
@@ -228,8 +228,8 @@ def tuned(
         The projector with which steps on V keep Vμ = μ: the paper's projector, or the μ-projector,
         which has less noise.
     known : bool, default True
-        Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000
-        samples.
+        Whether μ, K_P and K_Q are taken from the task. If not, these constants are estimated from
+        4,000 samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness of these samples, and of the start of several heads.
     heads : int, optional

@@ -61,8 +61,8 @@ def sgd(
     rule : str or callable, optional
         An update rule, by name or as a function, to use in place of these updates; see ``Stage``.
     known : bool, default True
-        Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000
-        samples.
+        Whether μ, K_P and K_Q are taken from the task. If not, these constants are estimated from
+        4,000 samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness of these samples, and of the start of several heads.
     heads : int, optional
@@ -118,8 +118,8 @@ def softmax(
     Training starts from V = μ1ᵀ and uniform attention.
 
     Near uniform attention, a step on the logits W changes the attention as much as a step on A
-    itself whose size is divided by T². Moreover, each column is updated by only one sample in N.
-    The step sizes are therefore N·η_V for V and N·T·η_W for W.
+    itself that is smaller by a factor of T². Moreover, each column is updated by only one sample in
+    N. The step sizes are therefore N·η_V for V and N·T·η_W for W.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def softmax(
     batch_size : int, default 256
         The number of samples per step.
     known : bool, default True
-        Whether μ is taken from the task. If not, it is estimated from 4,000 samples.
+        Whether μ is taken from the task. If not, μ is estimated from 4,000 samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness of these samples.
 

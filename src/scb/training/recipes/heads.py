@@ -29,7 +29,7 @@ def head_count(task: Task, heads: int | None) -> int:
     if heads is None:
         return task.heads
     if integer("heads", heads, low=1) < task.heads:
-        raise InputError(f"heads = {heads}: the task has {task.heads}, and each needs one")
+        raise InputError(f"heads = {heads}: the task has {task.heads} heads, and each needs one")
     return heads
 
 

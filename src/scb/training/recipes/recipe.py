@@ -97,13 +97,13 @@ class Recipe:
         if self.start.A.shape[-2:] != (task.T, task.N):
             T, N = self.start.A.shape[-2:]
             raise InputError(
-                f"the recipe is for N = {N} tokens and T = {T} positions, "
-                f"the task has N = {task.N} and T = {task.T}"
+                f"the recipe is for N = {N} tokens and T = {T} positions, but the task has N = "
+                f"{task.N} and T = {task.T}"
             )
         heads = len(per_head(self.start.V))
         if heads < task.heads:
             raise InputError(
-                f"the recipe trains {heads} head(s), the task has {task.heads}: each needs one"
+                f"the recipe trains {heads} head(s), but the task has {task.heads}: each needs one"
             )
 
     @property
@@ -121,8 +121,8 @@ def _check_start(start: GivenStart | UniformAttention, N: int) -> None:
         or A.shape[:-2] + A.shape[-1:] != V.shape[:-1]
     ):
         raise InputError(
-            f"the start of a recipe has V {V.shape} and A {A.shape}: "
-            f"with {N} tokens, (N, N) and (T, N) go, or (H, N, N) and (H, T, N)"
+            f"the start of a recipe has V {V.shape} and A {A.shape}: with {N} tokens, they must "
+            "be (N, N) and (T, N), or (H, N, N) and (H, T, N)"
         )
     # A uniform attention is finite, and need not be looked at entry by entry.
     given = isinstance(start, GivenStart)

@@ -37,18 +37,18 @@ def transfer(
 
     Training starts at V = θP̂ + (1 − θ)μ1ᵀ and uniform attention. One step on A takes the place of
     Stage 1; Stages 2 and 3 and another step on A follow. After the first step, an entry of A is α_V
-    q plus noise of variance K_V ρ/(B μ_k K_P²), where q is the entry of Q, B is the batch size, α_V
-    = θ·overlap·√(K_P̂/K_P), K_V = θ²K_P̂ and ρ = E‖r‖²/(N − 1) (see ``theory.gaussian``). The ratio
-    of signal to noise does not depend on θ. The noise determines the batch sizes, with Q =
-    sparsity:
+    q plus noise of variance K_V ρ/(B μ_k K_P²), where q is the entry of Q and B is the batch size.
+    Here, α_V = θ·overlap·√(K_P̂/K_P), K_V = θ²K_P̂ and ρ = E‖r‖²/(N − 1) (see ``theory.gaussian``).
+    The ratio of signal to noise does not depend on θ. The noise determines the batch sizes, with Q
+    = sparsity:
 
-    - In the first step, B is such that a position of weight 1/(2Q) is six times the noise, if P̂
-      has ``least_overlap``.
-    - In Stage 2, B is such that λ, which is ``multiple`` standard deviations of the noise of one
-      entry in each step, lowers a position by at most 1/(6Q).
+    - In the first step, B is such that the signal from a position of weight 1/(2Q) is six times the
+      noise if the overlap of P̂ is ``least_overlap``.
+    - In Stage 2, B is such that λ, which is ``multiple`` standard deviations of the noise in one
+      entry per step, lowers the weight of a position by at most 1/(6Q).
     - In Stage 3, B is such that the error ‖Δ_V‖_μ stays at ``accuracy``.
     - In the last step, B is such that the noise on the support is ``accuracy``. This step undoes
-      the lowering by λ: at V = P, a step with η = 1 leads from any A to Q.
+      the shrinkage by λ: at V = P, a step with η = 1 leads from any A to Q.
 
     Neither batch sizes nor numbers of steps depend on T. The result is tested on held-out samples
     at the end.
@@ -74,8 +74,8 @@ def transfer(
         The projector with which steps on V keep Vμ = μ: the paper's projector, or the μ-projector,
         which has less noise.
     known : bool, default True
-        Whether μ, K_P and K_Q are taken from the task. If not, they are estimated from 4,000
-        samples.
+        Whether μ, K_P and K_Q are taken from the task. If not, these constants are estimated from
+        4,000 samples.
     seed : int, numpy.random.Generator, numpy.random.SeedSequence or None, default 0
         The source of randomness of these samples.
 
@@ -96,7 +96,7 @@ def transfer(
     V_hat = real_array("V_hat", V_hat)
     if V_hat.shape != task.P.shape:
         raise InputError(
-            f"V_hat has shape {V_hat.shape}: it must be {task.P.shape}, as the task's P"
+            f"V_hat has shape {V_hat.shape}: it must be {task.P.shape}, like the task's P"
         )
     shares = {"theta": theta, "least_overlap": least_overlap, "accuracy": accuracy, "eta": eta}
     for name, value in shares.items():

@@ -11,7 +11,7 @@ from scb.model import Gradient
 
 
 class GradientSource(Protocol):
-    """The interface of a gradient source: a callable without state between calls.
+    """The interface of a gradient source: a callable that keeps no state between calls.
 
     Parameters
     ----------

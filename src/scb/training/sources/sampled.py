@@ -20,7 +20,7 @@ from scb.task.sampling import Batch, closed_cumulative, sample
 
 @dataclass(frozen=True)
 class Reference:
-    """Draw a fresh ``Batch`` from the task at each call, in NumPy.
+    """Draw a fresh ``Batch`` from the task at each call, using NumPy.
 
     Faster sources are tested against this source.
 
@@ -48,11 +48,11 @@ class Reference:
 
 @dataclass(frozen=True)
 class Fresh:
-    """Draw and differentiate fresh samples at each call, by compiled code.
+    """At each call, draw fresh samples and compute their gradients in compiled code.
 
     The code uses all threads of Numba. The samples have the same distribution as those of
-    ``Reference``. With the same key, they are the samples of a step of ``kernels.step.fused``,
-    because both draw them from the stream that the key selects.
+    ``Reference``. With the same key, the samples are those that a step of ``kernels.step.fused``
+    draws, because both use the random stream that the key selects.
 
     Attributes
     ----------
