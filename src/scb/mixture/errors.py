@@ -13,6 +13,7 @@ everything else is fitted again at each weight. Second derivatives at a weight o
 suffice, because the likelihood is far from a parabola there if P has entries near 0.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -27,6 +28,9 @@ from scb.mixture.model import Mixture
 from scb.mixture.rows import RowTable
 from scb.mixture.tuning import TUNING
 from scb.theory.fisher import Information
+
+# Finds the standard errors of P and q at a mixture: ``standard_errors`` or ``unknown_errors``
+Errors = Callable[..., tuple[Array, Array]]
 
 
 def standard_errors(rows: Rows, at: Mixture, held: Flags | None = None) -> tuple[Array, Array]:
@@ -43,12 +47,17 @@ def standard_errors(rows: Rows, at: Mixture, held: Flags | None = None) -> tuple
     q = _weights_beside_positions(at)
     block_bytes = 8 * at.P.size * (at.P.shape[1] + q.size)
     if block_bytes > TUNING.information_bytes or not q.any():
-        return np.full(at.P.shape, np.nan), np.full(q.shape, np.nan)
+        return unknown_errors(rows, at)
     information = smooth_information(rows, at, held)
     of_P, of_q = information.variances()
     of_P[:, label_counts(rows, at) <= 0] = np.nan
     of_q[(q > 0) & ~information.free_q] = np.nan
     return np.sqrt(of_P), np.sqrt(of_q)
+
+
+def unknown_errors(rows: Rows, at: Mixture, held: Flags | None = None) -> tuple[Array, Array]:
+    """NaN for all standard errors of P (N, C) and of q (K, 1 + s), in no time."""
+    return np.full(at.P.shape, np.nan), np.full(at.q.shape, np.nan)
 
 
 def smooth_information(rows: Rows, at: Mixture, held: Flags | None = None) -> Information:

@@ -14,7 +14,7 @@ from scb.mixture.arrays import Flags, Positions
 from scb.mixture.cross_fit import CrossFit, has_few_samples
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
-from scb.mixture.errors import Limit, background_limit, label_counts, standard_errors
+from scb.mixture.errors import Errors, Limit, background_limit, label_counts, standard_errors
 from scb.mixture.evidence import PendingEvidence
 from scb.mixture.model import Initial, Mixture, smoothed_columns, weight_table
 from scb.mixture.per_lag import MATRIX_PER_LAG, add_current, remove_current, settle_gauge
@@ -85,6 +85,7 @@ def fit_mixture(
     known: Initial | None = None,  # matrices to start from, and nothing else
     # Matrices are shrunk where that is worth more than so many labels for each column; None: never
     shrink: float | None = None,
+    errors: Errors = standard_errors,  # ``unknown_errors`` where nobody asks for them
     progress: Progress | None = None,  # is called after every round of the search
     stoppable: bool = False,  # whether an interrupt ends the search, with what it has so far
 ) -> Estimate:
@@ -97,7 +98,7 @@ def fit_mixture(
     searched = data.whole() if per_lag else data
     if positions is not None:
         search = _given(searched, policy, positions, known, per_lag)
-        return _finish(search, data, settled=True, shrink=shrink)
+        return _finish(search, data, True, shrink, errors)
     starts = initial or [first_estimate(searched, known, per_lag)]
     searches = [Selection.from_initial(searched, policy, start) for start in starts]
     current_is_state = per_lag and data.K > 1
@@ -120,7 +121,7 @@ def fit_mixture(
             search.add(crossed.missed(), {})
         else:
             search.remove(search.all_slots())
-    return _finish(search, data, settled[best], shrink)
+    return _finish(search, data, settled[best], shrink, errors)
 
 
 def _best(searches: list[Selection]) -> int:
@@ -178,7 +179,9 @@ def _given(
     return Selection(data, policy, support, mixture, np.zeros(data.K, np.intp))
 
 
-def _finish(search: Selection, data: Data, settled: bool, shrink: float | None) -> Estimate:
+def _finish(
+    search: Selection, data: Data, settled: bool, shrink: float | None, errors: Errors
+) -> Estimate:
     """Fit to the end, by a convention where the data leave something open, and say how sure it is.
 
     A search may have looked at only some of the data.
@@ -193,7 +196,7 @@ def _finish(search: Selection, data: Data, settled: bool, shrink: float | None) 
         rows, fit = _fit_to_all(search, data, held)
     mixture = search.mixture
     never = data.label_distribution == 0
-    P_errors, q_errors = standard_errors(rows, mixture, held | never[:, None])
+    P_errors, q_errors = errors(rows, mixture, held | never[:, None])
     evidence = PendingEvidence(search, rows, fit.loglik)
     smaller = None
     if shrink is not None:

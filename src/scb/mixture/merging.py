@@ -19,7 +19,7 @@ from scb.arrays import Array
 from scb.mixture.arrays import Ints
 from scb.mixture.data import Data
 from scb.mixture.em import maximise
-from scb.mixture.errors import label_counts, standard_errors
+from scb.mixture.errors import Errors, label_counts, standard_errors
 from scb.mixture.fit import Estimate, fit_mixture
 from scb.mixture.model import Mixture, weight_table
 from scb.mixture.rows import Slots
@@ -37,7 +37,7 @@ def fit_matrices(data: Data, matrices: Matrices, **options: Any) -> Estimate:
     best = fit_mixture(data, matrices="per_lag", **options)
     if matrices == "per_lag":
         return best
-    for fewer in _merged(data, best, 2 if matrices == "auto" else matrices, options.get("shrink")):
+    for fewer in _merged(data, best, 2 if matrices == "auto" else matrices, options):
         if matrices == "auto" and bic_of(fewer, data.n) >= bic_of(best, data.n):
             break
         best = fewer
@@ -59,7 +59,7 @@ def bic_of(estimate: Estimate, n: float) -> float:
 
 
 def _merged(
-    data: Data, estimate: Estimate, fewest: int, shrink: float | None
+    data: Data, estimate: Estimate, fewest: int, options: dict[str, Any]
 ) -> Iterator[Estimate]:
     """Estimates with one matrix fewer each, until ``fewest`` are left."""
     group = np.arange(len(estimate.owners or ()))
@@ -68,7 +68,7 @@ def _merged(
         pairs = combinations(range(group.max() + 1), 2)
         one, two = min(pairs, key=partial(_apart, lines, group))
         group = np.where(group == two, one, group - (group > two))
-        yield _fitted(data, estimate, group, shrink)
+        yield _fitted(data, estimate, group, **options)
 
 
 def _matrices(estimate: Estimate) -> Array:
@@ -103,7 +103,14 @@ def _off(lines: Array) -> float:
     return float(squares[:-1].sum())
 
 
-def _fitted(data: Data, estimate: Estimate, group: Ints, shrink: float | None) -> Estimate:
+def _fitted(
+    data: Data,
+    estimate: Estimate,
+    group: Ints,
+    shrink: float | None = None,
+    errors: Errors = standard_errors,
+    **_others: Any,
+) -> Estimate:
     """The fit with a matrix for each group (L,) of positions."""
     P = _matrices(estimate)
     tied = [P[group == g].mean(axis=0) for g in range(group.max() + 1)]
@@ -113,7 +120,7 @@ def _fitted(data: Data, estimate: Estimate, group: Ints, shrink: float | None) -
     start = Mixture(np.column_stack(tied), data.label_distribution, q).lifted()
     fit = maximise(rows, start, tolerance=1e-3, steps=5000)
     at = fit.mixture
-    P_errors, q_errors = standard_errors(rows, at)
+    P_errors, q_errors = errors(rows, at)
     smaller = None if shrink is None else shrunk(rows, at, data.label_distribution, shrink)
     at = at if smaller is None else smaller[0].at
     counts = label_counts(rows, at)

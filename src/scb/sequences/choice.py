@@ -19,6 +19,7 @@ import numpy as np
 
 from scb.arrays import Array
 from scb.mixture.data import Data
+from scb.mixture.errors import unknown_errors
 from scb.mixture.merging import bic_of, fit_matrices, matrices_of
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.select import Progress
@@ -179,7 +180,7 @@ def _try_lags(blocks: HeldOutBlocks, classes: Classes, settings: LagSettings) ->
     blocks = HeldOutBlocks(
         *(settings.sourced(in_states(data, settings.has_states)) for data in blocks)
     )
-    options = {"shrink": settings.shrink} | settings.asked_lags()
+    options = {"shrink": settings.shrink, "errors": unknown_errors} | settings.asked_lags()
     estimate = fit_matrices(blocks.train, settings.transition, **options)
     settings = replace(settings, transition=matrices_of(estimate))
     model = as_lags(estimate, blocks.train, classes, settings, {})

@@ -10,6 +10,7 @@ import numpy as np
 from scb.arrays import Array
 from scb.inputs import InputError, integer
 from scb.mixture.data import Data, Here
+from scb.mixture.errors import unknown_errors
 from scb.mixture.merging import fit_matrices
 from scb.sequences.lag_fit import LagSettings, chosen_background
 from scb.sequences.lag_model import LagModel
@@ -54,7 +55,8 @@ def found_again(
     def found(turn: int) -> list[bool]:
         if progress is not None:
             progress(turn + 1, halves)
-        support = fit_matrices(windows.of_groups(chosen[turn]), model.transition).support
+        half = windows.of_groups(chosen[turn])
+        support = fit_matrices(half, model.transition, errors=unknown_errors).support
         return [t in support[k] for k, t in zip(model.rows, positions, strict=True)]
 
     # Kernels release Python's lock, so that halves are fitted side by side
