@@ -181,17 +181,18 @@ class Partition:
         distributions, *own = self.background or ((),)
         if len(distributions) > most:
             return None
-        table = self.rows(shape, at, counted=False)
+        tokens = self.gather(at.positions, shape.N)
         # A hash that wraps around: equal rows have equal ones
-        key = np.zeros(self.n, np.uint64)
-        for x in (*table.columns[:, at.used].T, self.last, self.label, *own):
+        key = (self.last * shape.N + self.label).astype(np.uint64)
+        for x in (*tokens[:, at.used].T, *own):
             key = key * np.uint64(TUNING.multiplier) + x.astype(np.uint64)
         _, first, index = np.unique(key, return_index=True, return_inverse=True)
-        equal = table.columns, self.last, self.label, *own
+        equal = tokens, self.last, self.label, *own
         if first.size > most or any((x != x[first][index]).any() for x in equal):
             return None
         weight = np.bincount(index, self.weight).astype(float)
-        return replace(table.some(first), weight=weight, index=index)
+        table = self.rows(shape, at, counted=False).some(first)
+        return replace(table, weight=weight, index=index)
 
     def scores(
         self, shape: Shape, table: Array, weight: Array | None = None, folds: Ints | None = None
