@@ -177,7 +177,7 @@ def sync_directory(directory: Path) -> None:
 
 
 def prepare_file(path: Path, mark: str, overwrite: bool = False) -> None:
-    """Check that a file may be written, and make its directory.
+    """Check that a file may be written, and create its directory.
 
     Raise an InputError if the file already exists and was not written by scb. The check is made
     early, so a result that took minutes to compute is not lost just as it is about to be written.

@@ -38,7 +38,7 @@ class InputTypeError(InputError, TypeError):
 
 
 class DamagedFileError(InputError):
-    """A file is damaged, or is not of the kind that was expected.
+    """A file is damaged or is not of the expected kind.
 
     No object is made from such a file, and the file is left unchanged.
 

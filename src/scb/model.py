@@ -32,8 +32,8 @@ class Gradient(NamedTuple):
     V : (N, N) array
         The gradient with respect to the value matrix V.
     A : (T, N) array
-        The gradient with respect to the attention, or to the parameters that the attention is
-        computed from.
+        The gradient with respect to the attention, or with respect to the parameters from which the
+        attention is computed.
     samples : int
         The number of samples in the mini-batch.
 
@@ -91,7 +91,7 @@ class OneLayerTransformer(ABC):
         """The attention (T, N): column k has the weights of the positions for last token k."""
 
     def predict(self, batch: "Batch") -> Array:
-        """Predict the distribution of the label of each sample.
+        """Predict the distribution of each sample's label.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class OneLayerTransformer(ABC):
         """
 
     def gradient(self, batch: "Batch") -> Gradient:
-        """Compute the mean loss over a batch and its exact gradients in V and A's parameters.
+        """Compute a batch's mean loss and its exact gradients with respect to V and A's parameters.
 
         Parameters
         ----------

@@ -18,7 +18,7 @@ SHOWING = ("cli/", "lab/", "paper/", "picture.py")
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that numbers depend on.
+    """Return the versions of Python and of the packages on which the results depend.
 
     Returns
     -------

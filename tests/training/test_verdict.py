@@ -109,6 +109,16 @@ def test_a_weight_that_does_not_stand_out_is_missed_by_its_mass(weight, learned)
     assert sum(word == GOOD for word in words) >= 4 if learned else GOOD not in words
 
 
+def test_a_V_that_makes_up_for_A_is_no_nearer_for_it():
+    """A is a tenth too large, V as much too small: their gradients vanish in expectation, and K_P tells how far V is from P."""
+    task = scb.Task.random(5, 300, 2, seed=4)
+    A = 1 / 300 + 1.1 * (task.Q - 1 / 300)
+    V = task.mu[:, None] + (task.P - task.mu[:, None]) / 1.1
+    judge = HeldOut(100_000, task.K_P, 2)
+    said = judge(V, A, task.mu, Fresh(task), step_keys(0, range(2)))
+    assert said.dist_V == pytest.approx(np.sqrt(task.K_P) * (1 - 1 / 1.1), rel=0.05)
+
+
 def test_more_samples_decide():
     task, V, A = _hidden(0.02)
     judge = HeldOut(1000, task.K_P, 3)

@@ -34,7 +34,7 @@ def rotate_heads(
 ) -> tuple[Array, Array]:
     """Rotate heads so that every position belongs to one head, as far as possible.
 
-    The function that the heads compute changes only by O(1/T), because columns are projected so
+    The function that the heads compute changes only by O(1/T), because the columns are projected so
     that they sum to 1. Heads stay unchanged if they do not differ or if too few of their positions
     stand out.
 

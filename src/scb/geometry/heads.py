@@ -83,7 +83,7 @@ def product_singular_values(left: Array, right: Array) -> Array:
 
 
 def function_singular_values(V: Array, A: Array, mu: Array) -> Array:
-    """Compute the singular values of the function Σ_h a_h ⊗ Ṽ_h that heads compute together.
+    """Compute the singular values of the function Σ_h a_h ⊗ Ṽ_h that the heads compute together.
 
     The singular values depend only on the function that the heads compute.
 

@@ -59,7 +59,7 @@ class Projection:
 
 
 def signal_V(task: "Task", V: Array) -> tuple[Any, Any, Any]:
-    """Measure how much of the signal has been learned by V, and the error of V.
+    """Measure the error of V and the share of the signal that V has learned.
 
     Parameters
     ----------

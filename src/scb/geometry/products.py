@@ -136,7 +136,7 @@ def projector_row(mu: Array, projector: Projector) -> Array:
 
 
 def keep_mu(H: Array, mu: Array, projector: Projector = "euclidean") -> Array:
-    """Return H − (Hμ)wᵀ, the part of H along which a step on V keeps Vμ = μ.
+    """Return H − (Hμ)wᵀ, a direction along which steps on V keep Vμ = μ.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ _TRUST = 1.0
 
 
 def crowding(workers: int) -> float:
-    """Return the pace to expect on a machine that others also use.
+    """Return the pace to expect on a shared machine.
 
     Parameters
     ----------

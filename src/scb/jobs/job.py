@@ -28,11 +28,11 @@ class Job(ABC):
     Attributes
     ----------
     label : dict of str
-        The kind of the job, which enters its seeds. The label must never change, even if classes
-        and files are renamed, because all samples would change with it.
+        The kind of job; the seeds depend on it. The label must never change, even if classes and
+        files are renamed, because all samples would change with it.
     usual : dict
-        The values at which fields are left out of the identity, so a field can be added to a class
-        of jobs without changing the seeds of existing jobs.
+        The usual values of fields. A field that has its usual value is left out of the identity, so
+        a field can be added to a class of jobs without changing the seeds of existing jobs.
     seconds : float, default 1
         The approximate time on one core, if it does not depend on the parameters.
 

@@ -106,7 +106,7 @@ class Cache:
         return self.directory / kind / f"{job.key}-{code[:16]}{ENDING}"
 
     def missing(self, jobs: Iterable[Job]) -> list[Job]:
-        """Return the jobs whose table is missing or damaged; equal jobs count as one.
+        """Return the jobs whose tables are missing or damaged; equal jobs count as one.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class Cache:
         """Do nothing, because every table is already on disk."""
 
     def load(self, jobs: Sequence[Job]) -> tuple[Table, float]:
-        """Return the joined tables of jobs that are all done, and the seconds that the jobs took.
+        """Return the joined tables of finished jobs and the number of seconds that the jobs took.
 
         Parameters
         ----------

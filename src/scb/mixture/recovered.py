@@ -23,7 +23,7 @@ _TABLE_COLUMNS = 15
 
 
 class StandardErrors(NamedTuple):
-    """Standard errors of the estimates V and A of a ``Recovery``, given the support.
+    """Standard errors of the estimates V and A in a ``Recovery``, given the support.
 
     The standard errors are 0 where A is 0, and NaN for entries that the data do not determine.
 
@@ -125,7 +125,8 @@ class Recovery:
         Twice the log-likelihood ratio for adding the background to a column, treating all other
         columns as complete unless they are marked as incomplete. The ratio is approximate where it
         is far from significant. For complete columns, the ratio is 0 half the time and otherwise
-        follows a χ² distribution with one degree of freedom. It is NaN if no position was found.
+        follows a χ² distribution with one degree of freedom. The ratio is NaN if no position was
+        found.
     mu : (N,) array
         The relative frequency of each token in the contexts.
     method : str
@@ -198,14 +199,14 @@ class Recovery:
 
         The interval for an entry of P contains the true value with a probability of about
         ``level``. The intervals for the weights are simultaneous: with that probability, all
-        weights of a column lie in their intervals. Intervals extend the same number of standard
+        weights in a column lie within their intervals. Intervals extend the same number of standard
         errors to either side of the estimate, except near 0 and 1. Near 0 and 1, intervals are
         computed from the profile of the likelihood, unless this takes too long (with more than
         about 40 tokens).
 
         The intervals for the weights allow for a position that was not found, even if the column is
         not marked as incomplete, so a single position of weight 1 has an interval too. The
-        computation takes as long as about ten fits for each column that is not marked as
+        computation takes about as long as ten fits for each column that is not marked as
         incomplete.
 
         Parameters

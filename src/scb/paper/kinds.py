@@ -6,7 +6,7 @@ from scb.sweeps.kinds import kind_of
 
 
 def experiment_kinds() -> dict[str, Kind]:
-    """Return the experiments of the paper as kinds of sweep.
+    """Return the paper's experiments as kinds of sweep.
 
     Returns
     -------

@@ -15,7 +15,7 @@ Numbers = Mapping[str, Number | float | str | None]
 
 
 class Answer(IntEnum):
-    """An answer to a yes-or-no question, as far as an estimate and its interval can tell.
+    """An answer to a yes-or-no question, based on an estimate and its interval.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def _compared(number: Number | float, sign: str, bound: float) -> Number:
 
 
 def at_least(number: Number | float, bound: float) -> Answer:
-    """Return the answer to whether a number is at least a bound.
+    """Answer the question of whether a number is at least a bound.
 
     The answer is unsure if the interval of the number contains the bound, or if the number is a
     ``Number`` without an interval. A plain number is exact.
@@ -115,7 +115,7 @@ def at_least(number: Number | float, bound: float) -> Answer:
 
 
 def at_most(number: Number | float, bound: float) -> Answer:
-    """Return the answer to whether a number is at most a bound, by the rules of ``at_least``.
+    """Answer the question of whether a number is at most a bound, by the rules of ``at_least``.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def opposite(answer: Answer) -> Answer:
 
 
 class Verdict(Enum):
-    """The verdict on a claim, from the best to the worst.
+    """The possible verdicts on a claim, from best to worst.
 
     The verdicts are HOLDS (in all ensembles), SOME (in some ensembles, which are named), CHANGED
     (with a change), UNSURE (an interval contains a threshold) and FAILS.
@@ -201,18 +201,18 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a claim: whether it holds, and the numbers on which this is based.
+    """The outcome of a claim: whether it holds, and the numbers on which this answer is based.
 
     Attributes
     ----------
     printed, changed : Answer
         Whether the claim holds as printed, and whether it holds with the change that it names.
     numbers : mapping of mappings
-        The numbers by case and name. A case is a label such as "N = 3"; numbers of all cases
+        The numbers by case and name. A case is a label such as "N = 3"; numbers for all cases
         together have the label "".
     ensembles : mapping of Outcome, default {}
         The outcomes in several ensembles of random tasks, by name. If the claim was judged in each
-        ensemble, only these outcomes count.
+        ensemble, only the outcomes in the ensembles count.
     comparisons : tuple of Comparison, default ()
         The comparisons on which the judge based its answers, in order.
 

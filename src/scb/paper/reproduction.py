@@ -104,7 +104,7 @@ class Made(NamedTuple):
     tables : dict of dict of (rows,) arrays
         The tables by name.
     seconds : dict of float
-        The seconds that the jobs of each table took, including jobs that ran earlier.
+        The seconds that the jobs for each table took, including jobs that ran earlier.
     fresh : int
         The number of jobs that were run during this call.
 
@@ -129,7 +129,7 @@ def choose_figures(
     seeds: int | None = None,
     device: str = "cpu",
 ) -> Chosen:
-    """Choose figures of the report, and find the tables that they need.
+    """Choose figures from the report, and find the tables that they need.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ PLAIN = "plain MTD"
 
 
 class Score(NamedTuple):
-    """How well a model predicts held-out symbols.
+    """A score that says how well a model predicts held-out symbols.
 
     Attributes
     ----------

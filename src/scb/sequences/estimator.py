@@ -23,12 +23,12 @@ from scb.sequences.weighting import explained_share, windows_with_weights
 class SparseContextualBigram(StreamedLags):
     """A model of sequences that finds which earlier symbols (lags) decide the next one.
 
-    The next symbol has the distribution b[k]·G + Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ]. Here x_ℓ is the symbol at
-    lag ℓ, that is, ℓ steps before the next symbol, so k = x_1 is the current symbol. P_ℓ is a
+    The next symbol has the distribution b[k]·G + Σ_ℓ a[k, ℓ]·P_ℓ[:, x_ℓ]. Here, x_ℓ is the symbol
+    at lag ℓ, that is, ℓ steps before the next symbol, so k = x_1 is the current symbol. P_ℓ is a
     transition matrix, and G is the background, such as the distribution of all labels. Only a few
     weights a[k, ℓ] are positive, and the estimator finds them. The labels are the symbols to be
-    predicted: all except the first of each sequence. A lag that reaches beyond the start of a
-    sequence or to a missing symbol contributes the background.
+    predicted: all except the first symbol in each sequence. A lag that reaches beyond the start of
+    a sequence or to a missing symbol contributes the background.
 
     Parameters
     ----------

@@ -234,7 +234,7 @@ class Experts(BaseEstimator):
         return self.classes_[self.predict_proba(X, lengths=lengths).argmax(axis=1)]
 
     def log_likelihoods(self, X: Any, *, lengths: Any = None) -> Array:
-        """Compute the log-likelihood of each predicted symbol of X.
+        """Compute the log-likelihood of each predicted symbol in X.
 
         Every symbol that follows another in its sequence is predicted.
 

@@ -134,7 +134,7 @@ class Explanation:
 
         The colour of a symbol is that of its most probable lag; the more probable the lag, the
         stronger the colour. Symbols that come from the background have no colour. A tooltip shows
-        the sources of a symbol and its bits.
+        each symbol's sources and bits.
 
         Parameters
         ----------

@@ -55,7 +55,7 @@ class SavedFit:
 
 
 def write_fit(folder: Folder, analysis: Analysis, separator: str = " ") -> None:
-    """Write the model of an analysis and the scores of its baselines into a folder.
+    """Write the model of an analysis and the scores of its baselines to a folder.
 
     Parameters
     ----------

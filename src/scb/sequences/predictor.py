@@ -28,7 +28,7 @@ class LagPredictor(CodedInputs):
         return model.loglik(data), data.n
 
     def log_likelihoods(self, X: Any, *, lengths: Any = None, covariates: Any = None) -> Array:
-        """Compute the log-likelihood of each symbol of X.
+        """Compute the log-likelihood of each symbol in X.
 
         Every symbol that follows another in its sequence is predicted.
 

@@ -28,13 +28,13 @@ class LagReasons(LagPredictor):
     def explain(
         self, X: Any, *, lengths: Any = None, covariates: Any = None, predicted: bool = False
     ) -> Explanation:
-        """Find where each symbol of X comes from: the posterior probabilities of its sources.
+        """Find where each symbol in X comes from: the posterior probabilities of its sources.
 
         The model draws a symbol from one of a few sources, each of which is a lag or the
         background. Given the symbol, each source has an exact posterior probability: its share of
-        the probability of the symbol. The bits of a lag are the additional bits that the symbol
-        would cost if the symbol at that lag were missing. In a notebook, the result is shown as
-        text coloured by source.
+        the symbol's probability. The bits of a lag are the additional bits that the symbol would
+        cost if the symbol at that lag were missing. In a notebook, the result is shown as text
+        coloured by source.
 
         Parameters
         ----------

@@ -33,10 +33,10 @@ class SparsityPath(ModelTable):
     ----------
     columns : dict of (models,) arrays
         The columns of the table: ``lags``, the number of lags after each symbol or "auto";
-        ``total``, the number of lags over all symbols; ``parameters``, the number of parameters;
-        ``bic``, the BIC; ``bits``, the mean number of bits per held-out symbol; ``difference``, how
-        much larger this mean is than for the best model; and ``error``, the standard error of the
-        difference.
+        ``total``, the total number of lags over all symbols; ``parameters``, the number of
+        parameters; ``bic``, the BIC; ``bits``, the mean number of bits per held-out symbol;
+        ``difference``, how much larger this mean is than that of the best model; and ``error``, the
+        standard error of the difference.
 
     Examples
     --------

@@ -151,7 +151,7 @@ class Sweep:
     def parse(cls, text: str, kinds: Mapping[str, Kind], further: Further = dict) -> "Sweep":
         """Read a sweep from TOML text.
 
-        An InputError names the first mistake and what would be accepted.
+        An InputError names the first mistake and says what would be accepted.
 
         Parameters
         ----------

@@ -132,7 +132,7 @@ def diagram(sweep: Sweep, table: Table) -> Figure:
 def phase(
     table: Table, x: str, y: str, panel: str | None = None, title: str = "", setting: str = ""
 ) -> Figure:
-    """Draw how often runs succeed over two axes of a sweep.
+    """Plot the success rate of runs over two axes of a sweep.
 
     The colour shows the success rate. A solid line shows where the rate is one half. Two dashed
     lines show where the lower and upper ends of the 95 % Wilson interval for the rate are one half.

@@ -9,7 +9,7 @@ from scb.arrays import Array
 
 @dataclass(frozen=True)
 class Assumption:
-    """One assumption of the paper, with its measured value on a task and whether it holds.
+    """An assumption from the paper, its measured value on a task, and whether it holds.
 
     Attributes
     ----------

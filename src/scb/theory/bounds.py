@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Bound:
-    """An inequality from the paper with a measured constant; ``BOUNDS`` lists all of them.
+    """An inequality from the paper with a measured constant, as listed in ``BOUNDS``.
 
     Attributes
     ----------

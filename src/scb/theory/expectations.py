@@ -72,7 +72,7 @@ def expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
 
 
 def constrained_expected_gradients(task: Task, V: Array, A: Array) -> tuple[Array, Array]:
-    """Compute the expected gradients by the lemma "Expected gradients" as printed.
+    """Compute the expected gradients by the lemma "Expected gradients" as printed in the paper.
 
     The lemma holds for 1ᵀA = 1ᵀ and Vμ = μ.
 

@@ -68,7 +68,7 @@ class Information:
 
         Entries of P and q that are 0 lie on the boundary of the parameter space and are treated as
         known. A column of P whose token does not occur is also treated as known, because the
-        samples have no information about it.
+        samples contain no information about it.
 
         Parameters
         ----------

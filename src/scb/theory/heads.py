@@ -38,7 +38,7 @@ from scb.theory.expectations import expected_preconditioned_gradients
 
 
 def least_loss(task: Task, heads: int | None = None) -> float:
-    """Compute the least expected loss ½(1 − ‖μ‖² − Σ σ_i²) that a number of heads can reach.
+    """Compute the least expected loss ½(1 − ‖μ‖² − Σ σ_i²) for the given number of heads.
 
     The sum is over the largest singular values of the task, one for each head. With fewer heads
     than the task has, the columns of A in a factorisation with this loss need not sum to 1;

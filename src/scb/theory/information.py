@@ -25,9 +25,9 @@ def fisher_information(
 
     The support of Q is taken as known.
 
-    The expectation is over the tokens at the positions attended to and the last token. The
-    expectation is computed exactly if the number of their combinations, N^(Q + 1), is at most
-    ``enumerated``, and as an average over random combinations otherwise.
+    The expectation is over the last token and the tokens at the positions attended to. The
+    expectation is computed exactly if the number of combinations of these tokens, N^(Q + 1), is at
+    most ``enumerated``. Otherwise, it is estimated by the average over random combinations.
 
     Parameters
     ----------

@@ -34,8 +34,8 @@ class GradientNoise:
     All gradients are preconditioned.
 
     The noise has a part h_V for V and a part h_A for A. The covariance for a mini-batch of B
-    samples is 1/B of this covariance. The full covariances require O(N⁴) and O(T²N²) memory;
-    everything else requires O(N³ + TN).
+    samples is 1/B of this covariance. The full covariances of h_V and h_A require O(N⁴) and O(T²N²)
+    memory, respectively; everything else requires O(N³ + TN).
 
     Parameters
     ----------

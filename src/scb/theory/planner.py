@@ -115,7 +115,7 @@ def plan(
     eta: float | None = None,
     constants: Constants | None = None,
 ) -> Plan:
-    """Compute the settings with which the paper guarantees success.
+    """Compute the settings for which the paper guarantees success.
 
     Success means ‖A − Q‖_μ² ≤ ε and ‖V − P‖_μ² ≤ ε with probability 1 − δ. The settings are
     sufficient in the worst case, but the numbers of samples are astronomically larger than those

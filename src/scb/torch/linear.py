@@ -219,7 +219,7 @@ class Algorithm1(torch.optim.Optimizer):
 def follow(
     recipe: Recipe, batches: Callable[[int, int], tuple[torch.Tensor, torch.Tensor]]
 ) -> LinearAttention:
-    """Train a ``LinearAttention`` by a recipe, with an ordinary PyTorch loop.
+    """Train a ``LinearAttention`` according to a recipe, with an ordinary PyTorch loop.
 
     Parameters
     ----------

@@ -113,7 +113,7 @@ class Transformer(nn.Module):
                     nn.init.normal_(module.weight, std=init)
 
     def forward(self, tokens: torch.Tensor, *, last: bool = True) -> torch.Tensor:
-        """Compute the logits of the token that follows the last token, or that follows each token.
+        """Compute the logits of the next token, after the last token only or after each token.
 
         Parameters
         ----------

@@ -108,8 +108,8 @@ class Cuda:
 
     All tasks have the same shape, and V and A of each run stay on the GPU. Token for token, the
     samples are the same as those of ``Fused``. Sums over positions and samples are rounded
-    differently (``kernels.cuda``), so a step agrees with the same step on a CPU to about 1e-7. On
-    one kind of GPU, a step always produces the same bits, however the batch is divided and
+    differently (``kernels.cuda``), so a step agrees with the same step on a CPU to about 1e-7. On a
+    given kind of GPU, a step always produces the same bits, however the batch is divided and
     whichever other runs take steps at the same time. If A is frozen, ``Fused`` takes the steps,
     whose cost does not depend on T; only large steps are then taken on the GPU. For such a step,
     the GPU draws all tokens if A is seldom 0. Otherwise, it draws only the tokens at the positions

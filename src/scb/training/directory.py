@@ -73,7 +73,7 @@ def train_in(
     callbacks: Sequence[Callable[[Run], None]] = (),
     judge_samples: int | None = None,
 ) -> Run:
-    """Train, and keep the run, its settings and its task in a folder.
+    """Train, and save the run, its settings and its task in a folder.
 
     Parameters
     ----------

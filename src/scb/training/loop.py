@@ -49,7 +49,7 @@ def train(
     overwrite: bool = False,
     lock: bool = True,
 ) -> Run:
-    """Train a one-layer transformer on a task by a recipe.
+    """Train a one-layer transformer on a task according to a recipe.
 
     Parameters
     ----------

@@ -189,7 +189,7 @@ class TrainingSettings:
         return None if self.source == "fresh" else SOURCES[self.source](task)
 
     def differences(self, other: "TrainingSettings") -> dict[str, tuple[Any, Any]]:
-        """Return the differences from other settings.
+        """Return the differences between these settings and others.
 
         Parameters
         ----------
@@ -260,7 +260,7 @@ def _read_kept(path: Path) -> tuple[dict[str, Any], str]:
 def load_run(directory: Path) -> tuple[Run, TrainingSettings]:
     """Load a run and its settings from a directory that ``scb train`` wrote.
 
-    Raise an InputError if the files there do not belong to one run.
+    Raise an InputError if the files in the directory do not belong to one run.
 
     Parameters
     ----------

@@ -25,8 +25,8 @@ def simulate(task: Task, recipe: Recipe, seed: int = 0, every: int = 10) -> dict
     """Simulate a run with Gaussian gradients.
 
     The history has the same distribution as that of ``train(task, recipe, source=Gaussian(task))``,
-    with two differences: the sign is resolved by the sign of α_A instead of by skewness, and the
-    ``stop`` of a stage is ignored.
+    except for two differences: the sign is resolved by the sign of α_A instead of by skewness, and
+    the ``stop`` of a stage is ignored.
 
     Parameters
     ----------

@@ -161,7 +161,7 @@ class Stage:
         return RULES[self.rule] if isinstance(self.rule, str) else self.rule
 
     def levels(self, K_V: float, mu: Array) -> Array:
-        """Compute the λ of each column in one step.
+        """Compute λ for each column in one step.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ class Stage:
         return np.full(len(mu), self.lam)
 
     def affine_levels(self, mu: Array) -> tuple[float, float, Array]:
-        """Return the λ of the columns in the form (c + s·√K_V)·w that compiled steps use.
+        """Return λ for all columns in the form (c + s·√K_V)·w that compiled steps use.
 
         Parameters
         ----------

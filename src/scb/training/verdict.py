@@ -194,7 +194,7 @@ class HeldOut:
         square_A = mu_inner(A, A, there)
         K_V = centred_square(V, mu)
         steps_V = [precondition_V(g.V, mu, "mu") / square_A for g in (one, two)]
-        dist_V = distance(steps_V[0], steps_V[1], mu, (len(mu) - 1) ** 2)
+        dist_V = self._distance_V(V, steps_V, mu)
         # If the noise cannot be measured, the distances must do.
         signal = 1.0
         stands_out: Any = np.ones_like(A, dtype=bool)
@@ -218,6 +218,18 @@ class HeldOut:
     def _is_sparse(self, A: Array) -> bool:
         """Whether most entries of a column are noise, so that the noise can be measured by them."""
         return 4 * self.sparsity <= len(A)
+
+    def _distance_V(self, V: Array, steps: list[Array], mu: Array) -> Distance:
+        """‖V − P‖_μ from two independent estimates (N, N) of V − μ1ᵀ − γ(P − μ1ᵀ).
+
+        The factor γ = ⟨Q, A⟩_μ / ‖A‖_μ² differs from 1 where A ≠ Q, and training makes V too small
+        by the same factor. The known K_P tells how large P is.
+        """
+        centred = V - mu[:, None]
+        one, two = (centred - step for step in steps)
+        # Far from the truth the factor is noise, and the distance is large whatever it is.
+        factor = np.clip(root(mu_inner(one, two, mu) / self.K_P), 0.5, 2.0)
+        return distance(centred - one / factor, centred - two / factor, mu, (len(mu) - 1) ** 2)
 
     def _distance_A(
         self, A: Array, there: Any, estimates: list[Array], scale: float, mu: Array
@@ -261,4 +273,4 @@ def distance(one: Array, two: Array, mu: Array, dimensions: int) -> Distance:
     square = mu_inner(one, two, mu)
     noise = mu_norm(one - two, mu) / np.sqrt(2)
     value = root(square)
-    return Distance(value, float((noise**2 + np.sqrt(2) * noise * value) / np.sqrt(dimensions)))
+    return Distance(value, float(noise * np.hypot(noise, np.sqrt(2) * value) / np.sqrt(dimensions)))

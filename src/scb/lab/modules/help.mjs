@@ -23,14 +23,14 @@ export const HELP = {
     "Together, the two heads compute a matrix of rank two. Solid lines show the two singular values of this matrix, and dashed lines show those of the task. The larger a singular value is, the sooner it is learned. The dotted line shows how close the less clear of the two heads is to a true head, on a scale from 0 to 1; the upper dashed line marks 1.",
   N: "N is the number of distinct tokens.",
   T: "T is the number of positions, among which attention must find the few that matter.",
-  sparsity: "The sparsity is the number of positions that each last token attends to (written Q in the paper).",
+  sparsity: "The sparsity, written Q in the paper, is the number of positions that each last token attends to.",
   ensemble:
     "The ensemble says how P is drawn. “Strong” meets the paper's assumption (c), K_P ≥ ‖μ‖². The other ensembles are ordinary random matrices: Dirichlet columns, normalised uniform columns, and the softmax of Gaussians.",
   K_P: "K_P = ‖P − μ1ᵀ‖²_μ measures how sharp P is: it is the contrast that attention can learn from. The value 0 leaves P as it was drawn; for any other value, P is moved towards μ1ᵀ or towards the identity until K_P has that value.",
   taskSeed: "Each seed draws a different task. With the same seed, `scb train --task-seed` draws the same task.",
   recipe:
     "“The paper's” is Algorithm 1 with the settings of the paper's experiment. “Tuned” derives the batch sizes, λ and the end of each stage from theory and measured noise. “SGD” has no ℓ1 step. “Softmax” is plain SGD on a transformer with softmax attention.",
-  eta: "η sets the step sizes of the three stages: η_V = η/K_Q and η_A = η/K_P.",
+  eta: "η sets the step sizes in the three stages: η_V = η/K_Q and η_A = η/K_P.",
   steps:
     "These are the lengths of the three stages. Stage 1 grows the signal from zero, Stage 2 adds the ℓ1 step, and Stage 3 trains V alone on the normalised attention. The paper's experiment has no Stage 3.",
   batchSize: "B is the number of fresh samples per step. The noise falls as 1/√B.",
@@ -38,7 +38,7 @@ export const HELP = {
   projector:
     "The projector is applied to the gradient of V to keep Vμ = μ. The paper's Euclidean projector, I − μμᵀ/‖μ‖², lets in noise that does not shrink as T grows; the μ-projector keeps this noise out. By default, the paper's recipe and SGD use the paper's projector, whereas “tuned” and transfer use the μ-projector.",
   resolveSign:
-    "A run and its mirror image compute nearly the same function, and noise decides between them. If this option is on, a run whose attention is skewed the wrong way is flipped after the stage. If it is off, the run is the paper's algorithm as printed.",
+    "A run and its mirror image compute nearly the same function, and noise decides between them. If this option is on, a run whose attention is skewed the wrong way is flipped after the stage. If this option is off, the run is the paper's algorithm as printed.",
   freeze: "A frozen layer stays where it started.",
   runSeed: "This is the seed of the samples. With the same seed, `scb train --seed` draws the same samples.",
   accuracy: "The accuracy is the target for the noise in A and V, from which “tuned” works out its batch sizes.",

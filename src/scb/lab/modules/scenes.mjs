@@ -23,7 +23,7 @@ export const SCENES = [
     panels: ["plane", "attention", "loss:wide"],
     fields: ["run.batchSize"],
     text: [
-      "This run is the same size as the paper's experiment: T = 5,000 positions and 64 samples per step. At first the loss stays flat, and the signal plane shows why. The axes show how far V has moved towards P (α_V) and how far A has moved towards Q (α_A). Both signals are 0 at the start and 1 at the truth. Training starts at (0, 0), which is nearly a saddle point. The push away from this point is only of order 1/T, and the signals have to double many times before they become visible.",
+      "This run is the same size as the paper's experiment: T = 5,000 positions and 64 samples per step. At first, the loss stays flat, and the signal plane shows why. The axes show how far V has moved towards P (α_V) and how far A has moved towards Q (α_A). Both signals are 0 at the start and 1 at the truth. Training starts at (0, 0), which is nearly a saddle point. The push away from this point is only of order 1/T, and the signals have to double many times before they become visible.",
       "Then both signals take off together, along the diagonal. The thin line shows training with an infinite batch, which leaves the plateau through the weak push alone. The real run (blue) is kicked off the plateau by noise.",
     ],
   },
@@ -83,7 +83,7 @@ export const SCENES = [
     panels: ["attention", "matrices", "dist_A:full"],
     fields: [],
     text: [
-      "The model is trained once. At step 700, V is kept, new positions are drawn, and training begins again with uniform attention. This time V already knows something, so there is no plateau: a single step on A is enough for the true positions to stand out from the noise. Watch the rings jump and the stems follow.",
+      "The model is trained once. At step 700, V is kept, new positions are drawn, and training begins again with uniform attention. This time, V already knows something, so there is no plateau: a single step on A is enough for the true positions to stand out from the noise. Watch the rings jump and the stems follow.",
       "This is the paper's second theorem: if two tasks share P, the second task does not need the long first stage, and the number of samples that it needs depends on T only through log T.",
     ],
   },
@@ -95,14 +95,14 @@ export const SCENES = [
     panels: ["heads", "singular"],
     fields: ["run.lam", "turn"],
     text: [
-      "This task has two tables P. Each ringed position belongs to one of the two tables and has the colour of that table, blue or orange. Training factors a matrix of rank two and finds its singular values one after the other. Both heads first learn a mixture of the two patterns (σ₁); only later do they learn what tells the patterns apart (σ₂). By step 1,400 the function has been learned, yet each head still attends to blue and orange positions alike. Gradient descent has learned the function but has not separated the heads.",
+      "This task has two tables P. Each ringed position belongs to one of the two tables and has the colour of that table, blue or orange. Training factors a matrix of rank two and finds its singular values one after the other. Both heads first learn a mixture of the two patterns (σ₁); only later do they learn what tells the patterns apart (σ₂). By step 1,400, the function has been learned, yet each head still attends to blue and orange positions alike. Gradient descent has learned the function but has not separated the heads.",
       "From step 1,400 onwards, a small ℓ1 step favours attention with few nonzero entries. The ℓ1 step turns the heads until each head has one colour. Drag λ to see its effect: if λ is tiny, the heads stay mixed; if λ is large, the weights themselves shrink. Alternatively, pause before step 1,400 and press “Turn the heads” to separate the heads at once. Pairs of weights lie on two lines through 0, and each line becomes a head.",
     ],
   },
   {
     id: "softmax",
     title: "Softmax",
-    lead: "Real transformers use softmax, which finds the same positions and never gives a negative weight.",
+    lead: "Real transformers use softmax attention, which finds the same positions and never has negative weights.",
     hash: "task.T=200&run=batchSize:256;steps:400/1600/0;lam:0.0001&run=recipe:softmax;batchSize:256;steps:400/1600/0;lam:0.0001&view=1&speed=150",
     panels: ["attention", "dist_A", "loss:full"],
     fields: ["task.T"],
@@ -114,12 +114,12 @@ export const SCENES = [
   {
     id: "lost",
     title: "Too much noise",
-    lead: "With 20,000 positions and 8 samples per step, nothing is learned.",
+    lead: "With 20,000 positions, 8 samples per step and a weak P, nothing is learned.",
     hash: "task.T=20000&task.ensemble=uniform&run=batchSize:8;steps:200/300/0&speed=60",
     panels: ["plane", "attention"],
     fields: ["run.batchSize", "task.T", "run.recipe"],
     text: [
-      "In this task, P is an ordinary random matrix with hardly any contrast (K_P = 0.07 instead of 0.5). The signals wander around zero, and the error in the attention drowns them, because there is noise at every position. Neither more steps nor the ℓ1 step can help, because no position stands out from the noise.",
+      "In this task, P is an ordinary random matrix, whose columns differ little: K_P, the strength of the signal in P, is only 0.07, whereas most other scenes have about 0.5. The signals wander around zero, and the error in the attention drowns them, because there is noise at every position. With these settings, the ℓ1 step does not help either, because no position stands out from the noise.",
       "Three things help: larger batches (the noise falls as 1/√B), a sharper P and a smaller T. Try B = 512 or the recipe “tuned”, which uses as many samples as the noise requires.",
     ],
   },
@@ -131,7 +131,7 @@ export const SCENES = [
     panels: ["attention", "matrices", "lags:full"],
     fields: ["own"],
     text: [
-      "This is the Kalevala, the Finnish epic, written as 20,000 syllables of two kinds: “first” at the beginning of a word and “inner” elsewhere. The model sees neither letters nor line breaks. The model looks at the 18 syllables before the current syllable and learns to predict the next one. After “inner”, lags 8 and 16 light up, because the Kalevala has eight syllables per line, and every line begins with a new word.",
+      "This is the Kalevala, the Finnish epic, written as 20,000 syllables of two kinds: “first” at the beginning of a word and “inner” elsewhere. The model sees neither letters nor line breaks. The model looks at the 18 syllables before the current syllable and learns to predict the next syllable. After “inner”, lags 8 and 16 light up, because the Kalevala has eight syllables per line, and every line begins with a new word. (Lag 1 is the current syllable. While training, a weight may be negative or exceed 1; small ones may be noise. The command scb fit says how sure each lag is.)",
       "Now try your own data: paste a text or a column with one symbol per line. Nothing leaves your machine.",
     ],
   },

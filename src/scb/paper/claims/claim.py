@@ -22,14 +22,14 @@ class Claim:
 
     The attributes that hold text are templates. A field in braces consists of the name of a number
     and a format that ``Number`` accepts. Phrases end with "; ", and a phrase is left out for a case
-    that lacks one of its numbers.
+    that lacks any number in the phrase.
 
     Attributes
     ----------
     id : str
         A short, permanent name by which pages refer to the claim.
     judge : callable
-        A function from tables to the outcome. Its arguments are named after the tables, and
+        A function that maps tables to the outcome. Its arguments are named after the tables, and
         arguments with a default are optional. Its docstring is the criterion.
     figure : str
         The name of the figure that the claim belongs to.
@@ -185,7 +185,7 @@ class Claim:
         return _lines(self.control, outcome)
 
     def note(self, outcome: Outcome) -> str:
-        """Describe the change that the claim needs, or what happens instead, by ensemble.
+        """Describe, for each ensemble, the change that the claim needs or what happens instead.
 
         Parameters
         ----------

@@ -39,7 +39,7 @@ class Knowledge:
     singular_values : tuple of float, default ()
         The singular values of the task, one for each head, if they are known. With several heads,
         K_P and K_Q are those of the first singular value: their product is σ_1², and their ratio is
-        that of ‖P − μ1ᵀ‖_μ² and ‖Q‖_μ² over all heads.
+        that of ‖P − μ1ᵀ‖_μ² to ‖Q‖_μ² over all heads.
 
     Examples
     --------

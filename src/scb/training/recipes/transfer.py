@@ -50,8 +50,8 @@ def transfer(
     - In the last step, B is such that the noise on the support is ``accuracy``. This step undoes
       the shrinkage by λ: at V = P, a step with η = 1 leads from any A to Q.
 
-    Neither batch sizes nor numbers of steps depend on T. The result is tested on held-out samples
-    at the end.
+    Neither the batch sizes nor the numbers of steps depend on T. The result is tested on held-out
+    samples at the end.
 
     Parameters
     ----------
