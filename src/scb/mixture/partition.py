@@ -174,9 +174,7 @@ class Partition:
         return at.table(shape.N, occurring, counts[occurring].astype(float), index=row[codes])
 
     def sorted_rows(self, shape: Shape, at: Slots) -> RowTable | None:
-        """The samples at these slots, with equal ones counted, if there are too many codes for a
-        table of them; None if few samples are equal.
-        """
+        """The samples at these slots, equal ones counted by sorting; None if few are equal."""
         most = TUNING.fewer_rows * self.n
         distributions, *own = self.background or ((),)
         if len(distributions) > most:
@@ -190,9 +188,11 @@ class Partition:
         equal = tokens, self.last, self.label, *own
         if first.size > most or any((x != x[first][index]).any() for x in equal):
             return None
+        columns = at.columns(shape.N, tokens[first], self.last[first])
         weight = np.bincount(index, self.weight).astype(float)
-        table = self.rows(shape, at, counted=False).some(first)
-        return replace(table, weight=weight, index=index)
+        samples = columns, self.last[first], self.label[first], weight
+        background = self.background and self.background.some(first)
+        return RowTable(*samples, index=index, background=background)
 
     def scores(
         self, shape: Shape, table: Array, weight: Array | None = None, folds: Ints | None = None
