@@ -26,12 +26,12 @@ def scenes() -> tuple[str, ...]:
     return tuple(re.findall(r'^ {4}id: "(\w+)"', SCENES.read_text(encoding="utf-8"), re.MULTILINE))
 
 
-def write_page(path: Path | None = None) -> Path:
+def write_page(path: str | Path | None = None) -> Path:
     """Write the page as one HTML file that needs no other files.
 
     Parameters
     ----------
-    path : Path, optional
+    path : str or Path, optional
         The file to write; by default, a file in a new temporary directory.
 
     Returns
@@ -48,6 +48,6 @@ def write_page(path: Path | None = None) -> Path:
     from scb.files import write_atomically
     from scb.lab.build import build
 
-    target = path or Path(mkdtemp(prefix="scb-lab-")) / "lab.html"
+    target = Path(path or Path(mkdtemp(prefix="scb-lab-"), "lab.html"))
     write_atomically(target, build().encode())
     return target

@@ -242,7 +242,7 @@ def _notes_on_nats(model: LagModel, columns: Arrays) -> list[str]:
     gain = model.facts.loglik - model.facts.n_windows * float(there @ np.log(there))
     if model.background is None and columns["nats"].sum() > 1.01 * gain:
         lines.append(
-            f"all lags gain {gain:,.1f} nats together, less than their nats add up to: some lags"
+            f"all lags together gain {gain:,.1f} nats, less than the sum of their nats: some lags"
             " need each other"
         )
     bounds = int(columns["nats_bound"].sum())

@@ -109,7 +109,7 @@ class Task(TaskQuantities):
         T: int,
         owners: ArrayLike | None = None,
     ) -> "Task":
-        """Make a task from the positions and weights of a sparse attention, without a dense array.
+        """Make a task from the positions and weights of a sparse attention matrix.
 
         Parameters
         ----------

@@ -114,12 +114,12 @@ export const SCENES = [
   {
     id: "lost",
     title: "Too much noise",
-    lead: "With 20,000 positions and 8 samples per step, nothing is learned.",
+    lead: "With 20,000 positions, 8 samples per step and a weak P, nothing is learned.",
     hash: "task.T=20000&task.ensemble=uniform&run=batchSize:8;steps:200/300/0&speed=60",
     panels: ["plane", "attention"],
     fields: ["run.batchSize", "task.T", "run.recipe"],
     text: [
-      "In this task, P is an ordinary random matrix with hardly any contrast (K_P = 0.07 instead of 0.5). The signals wander around zero, and the error in the attention drowns them, because there is noise at every position. Neither more steps nor the ℓ1 step can help, because no position stands out from the noise.",
+      "In this task, P is an ordinary random matrix, whose columns differ little: K_P, the strength of the signal in P, is only 0.07, whereas most other scenes have about 0.5. The signals wander around zero, and the error in the attention drowns them, because there is noise at every position. With these settings, the ℓ1 step does not help either, because no position stands out from the noise.",
       "Three things help: larger batches (the noise falls as 1/√B), a sharper P and a smaller T. Try B = 512 or the recipe “tuned”, which uses as many samples as the noise requires.",
     ],
   },
@@ -131,7 +131,7 @@ export const SCENES = [
     panels: ["attention", "matrices", "lags:full"],
     fields: ["own"],
     text: [
-      "This is the Kalevala, the Finnish epic, written as 20,000 syllables of two kinds: “first” at the beginning of a word and “inner” elsewhere. The model sees neither letters nor line breaks. The model looks at the 18 syllables before the current syllable and learns to predict the next syllable. After “inner”, lags 8 and 16 light up, because the Kalevala has eight syllables per line, and every line begins with a new word.",
+      "This is the Kalevala, the Finnish epic, written as 20,000 syllables of two kinds: “first” at the beginning of a word and “inner” elsewhere. The model sees neither letters nor line breaks. The model looks at the 18 syllables before the current syllable and learns to predict the next syllable. After “inner”, lags 8 and 16 light up, because the Kalevala has eight syllables per line, and every line begins with a new word. (Lag 1 is the current syllable. While training, a weight may be negative or exceed 1; small ones may be noise. The command scb fit says how sure each lag is.)",
       "Now try your own data: paste a text or a column with one symbol per line. Nothing leaves your machine.",
     ],
   },

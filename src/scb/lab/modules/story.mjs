@@ -55,7 +55,7 @@ export function announce({ state, runs }, flip) {
   if (mirrored && !said) {
     const button = element("button", { id: "flip", onclick: flip }, "Flip it");
     notice(
-      "This is the mirror image: α_V and α_A are both negative. The mirror image computes almost the same function as the truth, and noise chose between them.",
+      "This run is heading for the mirror image: α_V and α_A are both negative. The mirror image computes almost the same function as the truth, and noise chose between them.",
       button,
     );
   }

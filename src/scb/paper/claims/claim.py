@@ -185,7 +185,7 @@ class Claim:
         return _lines(self.control, outcome)
 
     def note(self, outcome: Outcome) -> str:
-        """Describe the change that the claim needs, or what happens instead, by ensemble.
+        """Describe, for each ensemble, the change that the claim needs or what happens instead.
 
         Parameters
         ----------
