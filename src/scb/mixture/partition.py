@@ -174,24 +174,25 @@ class Partition:
         return at.table(shape.N, occurring, counts[occurring].astype(float), index=row[codes])
 
     def sorted_rows(self, shape: Shape, at: Slots) -> RowTable | None:
-        """The samples at these slots, with equal ones counted, if there are too many codes for a
-        table of them; None if few samples are equal.
-        """
+        """The samples at these slots, equal ones counted by sorting; None if few are equal."""
         most = TUNING.fewer_rows * self.n
         distributions, *own = self.background or ((),)
         if len(distributions) > most:
             return None
-        table = self.rows(shape, at, counted=False)
+        tokens = self.gather(at.positions, shape.N)
         # A hash that wraps around: equal rows have equal ones
-        key = np.zeros(self.n, np.uint64)
-        for x in (*table.columns[:, at.used].T, self.last, self.label, *own):
+        key = (self.last * shape.N + self.label).astype(np.uint64)
+        for x in (*tokens[:, at.used].T, *own):
             key = key * np.uint64(TUNING.multiplier) + x.astype(np.uint64)
         _, first, index = np.unique(key, return_index=True, return_inverse=True)
-        equal = table.columns, self.last, self.label, *own
+        equal = tokens, self.last, self.label, *own
         if first.size > most or any((x != x[first][index]).any() for x in equal):
             return None
+        columns = at.columns(shape.N, tokens[first], self.last[first])
         weight = np.bincount(index, self.weight).astype(float)
-        return replace(table.some(first), weight=weight, index=index)
+        samples = columns, self.last[first], self.label[first], weight
+        background = self.background and self.background.some(first)
+        return RowTable(*samples, index=index, background=background)
 
     def scores(
         self, shape: Shape, table: Array, weight: Array | None = None, folds: Ints | None = None
