@@ -69,7 +69,7 @@ def test_a_resume_that_does_not_fit_names_what_differs(tmp_path, change, named, 
         train(TASK, short(TASK), 0, callbacks=[lambda run: run.step < 20 and run.save(tmp_path)])
     before = (tmp_path / "run.safetensors").read_bytes()
     task, recipe, seed, more = change()
-    with pytest.raises(InputError, match=f"another {named}: resume it with the same"):
+    with pytest.raises(InputError, match=f"a different {named}: resume it with the same"):
         train(task, recipe(task), seed, checkpoint=tmp_path, resume=True, **more)
     assert (tmp_path / "run.safetensors").read_bytes() == before
     again = train(Task.random(3, 40, 2, seed=1), short(TASK), 0, checkpoint=tmp_path, resume=True)
