@@ -10,11 +10,11 @@ reproduce: venv  ## the main job: train, measure, draw; the results land in resu
 test: .venv/ready  ## what CI runs
 	$(MAKE) --no-print-directory -j 2 lint pytest  # pyright takes one core, and as long as a tenth of the tests
 
-pytest: venv .venv/examples  ## all tests; each process has half of the files, and takes over from the other one at the end
-	$(BIN)/pytest -n 2 --dist worksteal
+pytest: venv .venv/examples  ## all tests; three processes, because tests that start commands wait a quarter of their time
+	$(BIN)/pytest -n 3 --dist worksteal
 
 quick: venv .venv/examples  ## the tests without the slow ones, which are named at the end
-	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+	$(BIN)/pytest -n 3 --dist worksteal -m "not slow"
 
 test-gpu: venv  ## the engine on an NVIDIA GPU against the processor's (needs CuPy: the extra cuda12 or cuda13)
 	$(BIN)/pytest tests/gpu_checks.py -s

@@ -1,9 +1,8 @@
 """The two one-layer transformers of the paper, their predictions, squared loss and exact gradients.
 
 Both predict F = V·X·a^(k), where column t of X is the one-hot vector of token x_t and a^(k) is the
-attention that the last token k chooses. They differ in the attention, which consists of free
-weights A or is a softmax σ(W) over positions. The linear transformer may have several heads: F =
-Σ_h V_h·X·a_h^(k).
+attention that the last token k chooses. The attention consists of free weights A, or is a softmax
+σ(W) over positions. The linear transformer may have several heads: F = Σ_h V_h·X·a_h^(k).
 """
 
 from abc import ABC, abstractmethod

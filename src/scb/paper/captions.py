@@ -107,7 +107,7 @@ FIGURES = {
         "below 1.",
     ),
     "F12": PaperFigure(
-        title="Beyond the paper: one long sequence suffices for the likelihood, but not for moments",
+        title="Beyond the paper: one long sequence suffices for the likelihood, not for moments",
         paper="Section 6, an open question",
         needs=("sequences",),
         drawn_by="samples:sequences",

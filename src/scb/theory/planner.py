@@ -117,9 +117,8 @@ def plan(
 ) -> Plan:
     """Compute the settings for which the paper guarantees success.
 
-    Success means ‖A − Q‖_μ² ≤ ε and ‖V − P‖_μ² ≤ ε with probability 1 − δ. The settings are
-    sufficient in the worst case, but the numbers of samples are astronomically larger than those
-    that a run needs in practice.
+    Success means ‖A − Q‖_μ² ≤ ε and ‖V − P‖_μ² ≤ ε with probability 1 − δ. The settings suffice in
+    the worst case, but in practice a run needs astronomically fewer samples.
 
     Parameters
     ----------
