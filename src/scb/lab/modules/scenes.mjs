@@ -102,7 +102,7 @@ export const SCENES = [
   {
     id: "softmax",
     title: "Softmax",
-    lead: "Real transformers use softmax attention, which finds the same positions and never has negative weights.",
+    lead: "Real transformers use softmax attention, which finds the same positions without negative weights.",
     hash: "task.T=200&run=batchSize:256;steps:400/1600/0;lam:0.0001&run=recipe:softmax;batchSize:256;steps:400/1600/0;lam:0.0001&view=1&speed=150",
     panels: ["attention", "dist_A", "loss:full"],
     fields: ["task.T"],
