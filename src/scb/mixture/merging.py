@@ -30,14 +30,22 @@ Matrices = Literal["auto", "shared", "per_lag"] | int
 many as have the least BIC."""
 
 
-def fit_matrices(data: Data, matrices: Matrices, **options: Any) -> Estimate:
+def fit_matrices(
+    data: Data,
+    matrices: Matrices,
+    shrink: float | None = None,
+    errors: Errors = standard_errors,
+    **options: Any,
+) -> Estimate:
     """Fit like ``fit_mixture``, with the same options and any number of matrices."""
+    fit = partial(fit_mixture, data, shrink=shrink, errors=errors, **options)
     if matrices in ("shared", 1):
-        return fit_mixture(data, matrices="shared", **options)
-    best = fit_mixture(data, matrices="per_lag", **options)
+        return fit(matrices="shared")
+    full = best = fit(matrices="per_lag")
     if matrices == "per_lag":
         return best
-    for fewer in _merged(data, best, 2 if matrices == "auto" else matrices, options):
+    for group in _merged(data, full, 2 if matrices == "auto" else matrices):
+        fewer = _fitted(data, full, group, shrink, errors)
         if matrices == "auto" and bic_of(fewer, data.n) >= bic_of(best, data.n):
             break
         best = fewer
@@ -58,17 +66,15 @@ def bic_of(estimate: Estimate, n: float) -> float:
     return float(np.log(n) * estimate.parameters - 2 * estimate.loglik)
 
 
-def _merged(
-    data: Data, estimate: Estimate, fewest: int, options: dict[str, Any]
-) -> Iterator[Estimate]:
-    """Estimates with one matrix fewer each, until ``fewest`` are left."""
+def _merged(data: Data, estimate: Estimate, fewest: int) -> Iterator[Ints]:
+    """Groups (L,) of positions, each time one group fewer, until ``fewest`` are left."""
     group = np.arange(len(estimate.owners or ()))
     lines = _lines(data, estimate)
     while group.max(initial=0) >= fewest:
         pairs = combinations(range(group.max() + 1), 2)
         one, two = min(pairs, key=partial(_apart, lines, group))
         group = np.where(group == two, one, group - (group > two))
-        yield _fitted(data, estimate, group, **options)
+        yield group
 
 
 def _matrices(estimate: Estimate) -> Array:
@@ -104,12 +110,7 @@ def _off(lines: Array) -> float:
 
 
 def _fitted(
-    data: Data,
-    estimate: Estimate,
-    group: Ints,
-    shrink: float | None = None,
-    errors: Errors = standard_errors,
-    **_others: Any,
+    data: Data, estimate: Estimate, group: Ints, shrink: float | None, errors: Errors
 ) -> Estimate:
     """The fit with a matrix for each group (L,) of positions."""
     P = _matrices(estimate)
