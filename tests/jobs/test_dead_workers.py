@@ -115,3 +115,10 @@ def test_a_second_interrupt_changes_nothing(tmp_path, line):
     assert process.returncode == 130, errors
     assert errors.startswith(f"scb: interrupted; what is done is kept, go on with: scb {line[0]} ")
     assert errors.count("\n") == 1
+
+
+def test_processes_that_nobody_ended_do_not_keep_the_program_alive():
+    """As after an interrupt that came while they were being ended."""
+    program = "from scb.jobs.processes import Processes; pool = Processes(2, print); print(list(pool.each(abs, [(-1,)])))"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "[1]\n", "")

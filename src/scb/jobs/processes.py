@@ -45,7 +45,10 @@ class Worker:
         self.link: Connection
         self.link, theirs = context.Pipe()
         with theirs:
-            self.process = context.Process(target=work, args=(theirs,), name=f"worker-{number}")
+            # A daemon, so that an interrupt amid ``end`` leaves no process that Python waits for.
+            self.process = context.Process(
+                target=work, args=(theirs,), name=f"worker-{number}", daemon=True
+            )
             self.process.start()
 
     def take(self, call: Call) -> None:
