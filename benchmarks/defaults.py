@@ -22,7 +22,9 @@ from numba import njit
 from study import Case, Row, Section, group, main, rounded, table_of, wilson
 
 KEPT = Path(__file__).with_suffix("")
-SEEDS = range(2)
+SEEDS = range(10, 14)
+# Held-out symbols come in so many blocks of neighbours, by which two models of one sequence are compared
+BLOCKS = 20
 OPTIONS = {
     f"{background}, {'context' if context else 'no context'}, {transition}": {
         "background": background,
@@ -233,7 +235,8 @@ def predicted(case: Case) -> Row:
         warnings.simplefilter("ignore")
         began = time.perf_counter()
         chosen, scores = MODELS[case["model"]](data)
-    row = rounded(bits=-scores.mean() / np.log(2), error=scores.std() / np.sqrt(scores.size) / np.log(2))
+    bits = -scores / np.log(2)
+    row = rounded(bits=bits.mean()) | {"blocks": [round(float(block.mean()), 5) for block in np.array_split(bits, BLOCKS)]}
     return row | {"chosen": chosen, "n": scores.size} | rounded(seconds=time.perf_counter() - began)
 
 
@@ -261,24 +264,31 @@ def found_in_panel(case: Case) -> Row:
 
 def table(rows: list[tuple[Case, Row]]) -> list[str]:
     """The default beside the best of our options and the best baseline, for each kind."""
-    by_model = group(_in_common(rows), "kind", "model")
+    by_model = group(sorted(_in_common(rows), key=lambda one: one[0]["seed"]), "kind", "model")
     lines = []
     for kind in (*FAMILIES, *REAL):
-        bits = {model: float(np.mean([row["bits"] for row in some])) for (own, model), some in by_model.items() if own == kind}
-        if not {"default", "before", "experts", "boosting"} <= bits.keys():
+        found = {model: some for (own, model), some in by_model.items() if own == kind}
+        if not {"default", "before", "experts", "boosting"} <= found.keys():
             continue
-        option = min((name for name in OPTIONS if name in bits), key=lambda name: bits[name])
-        baseline = min((name for name in BASELINES if name in bits), key=lambda name: bits[name])
-        chosen = sorted({row["chosen"].rpartition(",")[0] for row in by_model[kind, "default"]})
+        bits = {model: float(np.mean([row["bits"] for row in some])) for model, some in found.items()}
+        option, baseline = (min((name for name in names if name in bits), key=bits.__getitem__) for names in (OPTIONS, BASELINES))
+        chosen = sorted({row["chosen"].rpartition(",")[0] for row in found["default"]})
         cells = [f"{bits['before']:.4f}", f"{bits['default']:.4f}", " or ".join(chosen)]
-        cells += [_behind(bits["default"] - bits[option], option), f"{bits['experts']:.4f}"]
-        cells += [
-            f"{bits[baseline]:.4f} ({'MTD' if baseline in MTD else baseline})",
-            *(f"{bits[own] - bits[baseline]:+.4f}" for own in ("default", "experts")),
-        ]
-        lines.append([kind, str(len(by_model[kind, "default"])), *cells])
+        cells += [f"{_above(found['default'], found[option])} ({option})", f"{bits['experts']:.4f}"]
+        cells += [f"{bits[baseline]:.4f} ({'MTD' if baseline in MTD else baseline})"]
+        cells += [_above(found[own], found[baseline]) for own in ("default", "experts")]
+        lines.append([kind, str(len(found["default"])), *cells])
     headings = "sequence|n|before|default|chosen|above our best option|experts|best baseline|default above it|experts above it"
     return table_of(headings, lines)
+
+
+def _above(ours: list[Row], others: list[Row]) -> str:
+    """How many more bits we need, and the standard error: over sequences or, if there is only one, over blocks of its symbols."""
+    several = len(ours) > 1
+    own, other = (np.array([row["bits"] for row in some] if several else some[0]["blocks"]) for some in (ours, others))
+    more = own - other
+    mean = np.mean([row["bits"] for row in ours]) - np.mean([row["bits"] for row in others])
+    return f"{mean:+.4f} ± {more.std(ddof=1) / more.size**0.5:.4f}"
 
 
 def _in_common(rows: list[tuple[Case, Row]]) -> list[tuple[Case, Row]]:
@@ -290,10 +300,6 @@ def _in_common(rows: list[tuple[Case, Row]]) -> list[tuple[Case, Row]]:
     for (kind, _), some in models.items():
         by_kind.setdefault(kind, set()).update(some - {"per_sequence"})
     return [(case, row) for case, row in rows if by_kind[case["kind"]] <= models[case["kind"], case["seed"]]]
-
-
-def _behind(difference: float, option: str) -> str:
-    return f"{difference:+.4f} ({option})"
 
 
 def panel_table(rows: list[tuple[Case, Row]]) -> list[str]:
