@@ -59,7 +59,7 @@ def compiled(
         "no_cpython_wrapper": inline or reorder,
         "no_cfunc_wrapper": True,
     }
-    kernel = numba.njit(**options)(function)
+    kernel: Any = numba.njit(**options)(function)
     try:
         kernel._cache = _SharedCache(function)  # as ``cache=True`` would do, with a lock
     except RuntimeError as error:

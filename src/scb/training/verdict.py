@@ -253,7 +253,7 @@ class HeldOut:
         found = [(estimate[rows, columns] - (1 - scale) / T) / scale for estimate in estimates]
         errors = [A[rows, columns] - one for one in found]
         seen = distance(errors[0], errors[1], mu[columns], max(len(rows), 1))
-        masses = [np.bincount(columns, one, minlength=N) for one in found]
+        masses: list[Any] = [np.bincount(columns, one, minlength=N) for one in found]
         hidden = distance(1 - masses[0], 1 - masses[1], mu, N)
         elsewhere = mu_norm(np.where(there, 0.0, A), mu)
         value = sqrt(seen.value**2 + hidden.value**2 + elsewhere**2)
