@@ -85,6 +85,46 @@ print(step_keys(0, range(3)).tolist())
     assert "NUMBA_CACHE_DIR" not in expected.stderr
 
 
+HALF = """
+import sys, time
+from pathlib import Path
+import numpy as np
+from numba.core.caching import IndexDataCacheFile
+from scb.kernels.compiler import compiled
+
+@compiled
+def half(x):
+    return x[0] / 2
+
+def slowly(self, load=IndexDataCacheFile._load_index):
+    versions = load(self)
+    time.sleep(2)
+    return versions
+
+if __name__ == "__main__":
+    types = sys.argv[1:]
+    if len(types) == 1:  # both processes compile at the same time, and both know of no version yet
+        IndexDataCacheFile._load_index = slowly
+        Path(types[0]).touch()
+        while not (Path("int64").exists() and Path("float32").exists()):
+            time.sleep(0.01)
+    print([float(half(np.array([3], dtype))) for dtype in types], len(half.stats.cache_hits))
+"""
+
+
+def test_processes_that_compile_at_the_same_time_keep_both_versions(tmp_path):
+    """Numba alone gives both versions one number, and a later process finds one of them at most."""
+    (tmp_path / "halves.py").write_text(HALF)
+
+    def start(*types):
+        command = [sys.executable, "halves.py", *types]
+        return subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+
+    both = [start("int64"), start("float32")]
+    assert [one.communicate(timeout=100)[0] for one in both] == ["[1.5] 0\n", "[1.5] 0\n"]
+    assert start("int64", "float32").communicate(timeout=100)[0] == "[1.5, 1.5] 2\n"
+
+
 def test_what_contains_a_reordered_sum_is_inlined():
     """Otherwise a process could use either of two versions of it: that in its own module, or that in the caller's."""
     names = [module.name for module in pkgutil.walk_packages(scb.kernels.__path__, "scb.kernels.")]

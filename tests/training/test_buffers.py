@@ -13,7 +13,8 @@ import pytest
 
 import scb
 from scb.geometry import line_A, line_V
-from scb.training.engine import Buffers, Fused
+from scb.training.buffers import Buffers
+from scb.training.engine import Fused
 from scb.training.stages import Stage
 
 TASK = scb.Task.random(3, 60, 2)
@@ -137,7 +138,7 @@ def test_answers_pickle_and_copy_by_value():
 def test_a_process_may_end_while_arrays_are_held():
     code = """
 import numpy as np
-from scb.training.engine import Buffers
+from scb.training.buffers import Buffers
 buffers = Buffers((4, 2))
 A, view = buffers.copy(np.ones((4, 2))), buffers.copy(np.ones((4, 2)))[1:]
 class Last:

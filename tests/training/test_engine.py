@@ -15,7 +15,7 @@ from scb.geometry import line_A, line_V, population_projection, project, thresho
 from scb.kernels.step.frozen import FrozenDraws, frozen_gradient
 from scb.kernels.step.fused import take_steps
 from scb.kernels.step.lazy_columns import column_moments, mass_beyond, prox_steps, prox_steps_on_survivors
-from scb.training.engine import Composed, Fused, freeze
+from scb.training.engine import Composed, Fused, Request, freeze
 from scb.training.schedules import MeasuredNoise
 from scb.training.sources.sampled import Fresh, Reference
 from scb.training.stages import Stage
@@ -141,6 +141,35 @@ def test_divergence_stops_at_the_same_step_and_leaves_the_point_before_it():
     assert fast.steps == plain.steps < 50
     np.testing.assert_allclose(fast.A, plain.A, rtol=1e-6)
     assert np.isfinite(fast.A).all()
+
+
+@pytest.mark.parametrize("every", [1, 3, 10])
+@pytest.mark.parametrize("options", [{}, {"eta": 0.8}, {"eta": 3.0}, {"signal": (1e-3, None)}, {"lam": 0.01}])
+def test_steps_beyond_evaluations_are_those_between_them(options, every):
+    """Who looks on gets a run from evaluation to evaluation, who does not a stage at a time: to the last bit it is the same run."""
+    task = scb.Task.random(6, 50, 2, seed=1)
+    recipe = scb.recipes.paper(task, steps=(23, 19, 8), batch_size=20, **options)
+    alone = scb.train(task, recipe, 5, every=every)
+    watched = scb.train(task, recipe, 5, every=every, callbacks=[lambda run: None])
+    assert (alone.diverged is not None) == ("eta" in options)
+    np.testing.assert_array_equal(watched.A, alone.A)
+    np.testing.assert_array_equal(watched.V, alone.V)
+    np.testing.assert_equal(watched.history, alone.history)
+    assert (watched.verdict, watched.diverged, watched.samples) == (alone.verdict, alone.diverged, alone.samples)
+
+
+def test_looks_are_at_multiples_of_every():
+    task = scb.Task.random(3, 60, 2)
+    stage = Stage("1", 50, 0.1, 0.1)
+    request = Request(line_V(task, 0.3), line_A(task, 0.3), task.mu, stage, 1, range(7, 40))
+    for one in (request, request._replace(stage=replace(stage, eta_A=0.0, batch_size=5))):
+        taken = Fused(task).take_looking(one, 10)
+        assert taken.looks is not None
+        np.testing.assert_array_equal(taken.looks.steps, [3, 13, 23])
+        before = Fused(task).take(*one._replace(steps=range(7, 10)))
+        np.testing.assert_array_equal(taken.looks.V[0], before.V)
+        np.testing.assert_array_equal(taken.looks.moments[0], metrics.column_sums(task, before.A)[0])
+        assert taken.looks.losses[0] == before.loss
 
 
 def child_trains(queue):

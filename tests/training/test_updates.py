@@ -12,7 +12,8 @@ from scb.geometry import (
     threshold_normalize,
     threshold_project,
 )
-from scb.training.roundings import mirror, resolve_sign, skewness
+from scb.geometry.columns import column_medians
+from scb.training.roundings import mirror, noise_of, resolve_sign, skewness
 from scb.training.updates import precondition_A, precondition_V, soft_threshold
 from truth.enumeration import TASKS, precondition
 
@@ -111,3 +112,14 @@ def test_skewness_of_a_constant_column_is_zero():
 def test_normalising_at_a_threshold_that_keeps_negatives_is_refused():
     with pytest.raises(ValueError, match="threshold = 0"):
         threshold_normalize(np.eye(3), 0.0)
+
+
+@pytest.mark.parametrize("shape", [(7, 3), (8, 3), (1, 2), (501, 4), (4, 6, 3), (2, 501, 3)])
+def test_medians_have_the_bits_of_numpys(shape):
+    rng = np.random.default_rng(0)
+    for A in (rng.normal(size=shape), rng.integers(0, 3, shape) / 7):
+        expected = np.median(A, axis=-2, keepdims=A.ndim == 3)
+        np.testing.assert_array_equal(column_medians(A), expected)
+        np.testing.assert_array_equal(column_medians(np.asfortranarray(A)), expected)
+        spread = 1.4826 * np.median(np.abs(A - expected), axis=-2, keepdims=A.ndim == 3)
+        np.testing.assert_array_equal(noise_of(A)[1], spread)

@@ -9,15 +9,19 @@ unless the compiler may reorder sums. Functions that reorder sums, and all funct
 them, are therefore always inlined: a kernel that Python calls holds the only version that it uses.
 """
 
+import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import current_process
 from time import perf_counter
 from typing import Any
 
 import numba
 from numba.core import event
+from numba.core.caching import FunctionCache
+
+from scb.handles import lock_handle, open_handle
 
 # Sums may be reordered, so that they vectorise; NaN and infinity stay what they are
 _REORDER = {"reassoc", "contract", "nsz"}
@@ -55,13 +59,33 @@ def compiled(
         "no_cpython_wrapper": inline or reorder,
         "no_cfunc_wrapper": True,
     }
+    kernel: Any = numba.njit(**options)(function)
     try:
-        return numba.njit(cache=True, **options)(function)
+        kernel._cache = _SharedCache(function)  # as ``cache=True`` would do, with a lock
     except RuntimeError as error:
         if "no locator available" not in str(error):
             raise
         _notice.kept = False
-        return numba.njit(**options)(function)
+    return kernel
+
+
+class _SharedCache(FunctionCache):
+    """The compiled versions of a function on disk, to which one process at a time adds.
+
+    Numba numbers the files of a function's versions. Without a lock, two processes that compile
+    two versions at the same time may choose the same number, and one version would be loaded in
+    place of the other.
+    """
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Save a version, which a process loads by its signature."""
+        with ExitStack() as stack:
+            with suppress(OSError):  # a file system without locks
+                self._impl.locator.ensure_cache_path()
+                path = os.path.join(self.cache_path, "lock")
+                handle = stack.enter_context(open_handle(path, os.O_RDWR | os.O_CREAT))
+                lock_handle(handle, wait=True)
+            super().save_overload(sig, data)
 
 
 @contextmanager

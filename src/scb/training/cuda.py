@@ -149,6 +149,12 @@ class Cuda:
         """Take ``steps`` of a stage from (V, A) of the first run."""
         return self.take_together({0: Request(V, A, mu, stage, seed, steps, state)})[0]
 
+    def take_looking(self, asked: Request, every: int) -> Taken:
+        """Take the steps that the first run requests, and look at it where they pass multiples of
+        ``every``.
+        """
+        return self.take_together({0: asked}, every)[0]
+
     def far(self, stage: Stage, every: int) -> int:
         """Return the number of steps to request at once, which is a multiple of ``every``."""
         cost = stage.batch_size * self._steps.T + self._steps.N**2

@@ -2,17 +2,19 @@
 fast, and ``cuda.Cuda`` runs on a GPU.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scb import metrics
 from scb.arrays import Array
 from scb.geometry import projector_row
-from scb.geometry.columns import column_sums
+from scb.geometry.columns import column_medians, column_sums
 from scb.geometry.heads import apart, per_head, side_by_side, stacked_columns
 from scb.inputs import InputError, shown
 from scb.kernels.step.batch import LabelSampler
@@ -25,6 +27,7 @@ from scb.task.sampling import step_keys
 from scb.task.sparse_columns import slots
 from scb.training.answers import gradient as checked_gradient
 from scb.training.answers import named, point
+from scb.training.buffers import Buffers
 from scb.training.sources import GradientSource
 from scb.training.sources.sampled import Fresh
 from scb.training.stages import Stage, State, StatefulRule
@@ -44,6 +47,17 @@ class Looks(NamedTuple):
     moments: Array  # (E, 4, N), the sums of ``metrics.column_sums``
     on_support: Array  # (E, sparsity, N)
 
+    @classmethod
+    def joined(
+        cls, seen: Sequence[tuple[int, float, Array, tuple[Array, Array]]]
+    ) -> "Looks | None":
+        """Return all looks, each given as its step, loss, V and sums; None if there is none."""
+        if not seen:
+            return None
+        steps, losses, V, sums = zip(*seen, strict=True)
+        moments, on_support = zip(*sums, strict=True)
+        return cls(*map(np.array, (steps, losses, V, moments, on_support)))
+
 
 class Taken(NamedTuple):
     """The result of an engine's steps."""
@@ -58,7 +72,9 @@ class Taken(NamedTuple):
 
 
 class Request(NamedTuple):
-    """The steps that a run requests from an engine: the arguments of ``Engine.take``."""
+    """The steps that a run requests: the arguments of an engine's method ``take``. ``state`` is the
+    memory of a stateful rule, or None at the beginning of a stage.
+    """
 
     V: Array
     A: Array
@@ -67,25 +83,6 @@ class Request(NamedTuple):
     seed: int
     steps: range
     state: State | None = None
-
-
-class Engine(Protocol):
-    """The interface of an engine, which takes steps of a stage from (V, A); ``state`` is the memory
-    of a stateful rule, or None at the beginning of a stage.
-    """
-
-    def take(
-        self,
-        V: Array,
-        A: Array,
-        mu: Array,
-        stage: Stage,
-        seed: int,
-        steps: range,
-        state: State | None = None,
-    ) -> Taken:
-        """Take the steps with these numbers."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -157,50 +154,6 @@ def _checked_step(V: Array, A: Array, result: Any, stage: Stage) -> tuple[Array,
     return new_V, new_A, state
 
 
-class Buffers:
-    """Copies of arrays of one shape, in blocks of memory that are reused, because fresh pages of
-    memory can cost as much time as an engine's steps.
-
-    A block is lent through a ``_Loan``, the base of the array that the caller gets. NumPy keeps the
-    base of an array, or the array itself, alive for every view, memoryview or other buffer made
-    from it. A loan therefore ends only when the last of these views and buffers is gone, and
-    nothing that can still be read is ever overwritten.
-    """
-
-    def __init__(self, shape: tuple[int, int]) -> None:
-        self.shape = shape
-        self._free: list[Array] = []
-
-    def copy(self, A: Array) -> Array:
-        """Return a column-contiguous copy of A, which is the caller's as long as anything refers to
-        it.
-        """
-        block = self._free.pop() if self._free else np.empty(self.shape, order="F")
-        lent = np.asarray(_Loan(block, self._free))
-        np.copyto(lent, A)
-        return lent
-
-    def __reduce__(self) -> "tuple[type[Buffers], tuple[tuple[int, int]]]":
-        """Pickles and deep copies begin without blocks."""
-        return Buffers, (self.shape,)
-
-
-class _Loan:
-    """The owner of a block while it is lent, which returns it when the last array that refers to it
-    is gone.
-    """
-
-    def __init__(self, block: Array, free: list[Array]) -> None:
-        self._block = block
-        # Not the ``Buffers``: they may be collected before the loan, or after it
-        self._free = free
-        self.__array_interface__ = block.__array_interface__
-
-    def __del__(self) -> None:
-        if len(self._free) < 2:  # more are not worth their memory
-            self._free.append(self._block)
-
-
 class Fused:
     """An engine that draws fresh samples of a task in steps that are compiled as a whole.
 
@@ -237,6 +190,23 @@ class Fused:
         take = self._frozen_steps if stage.eta_A == 0 else self._steps
         return take(V, A, mu, stage, step_keys(seed, steps))
 
+    def far(self, stage: Stage, every: int) -> int:
+        """Return the number of steps to request at once, which is a multiple of ``every``."""
+        together = stage.rule == "proximal" and self.task.heads == 1
+        return every * (stage.steps + 1) if together else every
+
+    def take_looking(self, asked: Request, every: int) -> Taken:
+        """Take the steps of a request, and look at the run where they pass multiples of ``every``.
+
+        The result has the bits of steps that are requested from one multiple to the next.
+        """
+        V, A, mu, stage, seed, steps, _ = asked
+        looks = range(every - steps.start % every, len(steps), every)
+        if not looks:
+            return self.take(*asked)
+        take = self._frozen_steps if stage.eta_A == 0 else self._steps
+        return take(V, A, mu, stage, step_keys(seed, steps), looks)
+
     def _head_steps(
         self, V: Array, A: Array, mu: Array, stage: Stage, keys: NDArray[np.uint64]
     ) -> Taken:
@@ -250,7 +220,13 @@ class Fused:
         return taken._replace(V=new_V, A=new_A)
 
     def _steps(
-        self, V: Array, A: Array, mu: Array, stage: Stage, keys: NDArray[np.uint64]
+        self,
+        V: Array,
+        A: Array,
+        mu: Array,
+        stage: Stage,
+        keys: NDArray[np.uint64],
+        looks: range = range(0),
     ) -> Taken:
         if self._stage is None or self._stage[0] is not stage or self._stage[1] is not mu:
             heads = V.shape[1] // len(V)
@@ -259,16 +235,35 @@ class Fused:
         hyper, memory = self._stage[2:]
         new_V = np.array(V, np.float64, order="C")
         new_A = self._buffers.copy(A)
-        done, loss = fused_steps(keys, self.fresh.sampler, hyper, new_V, new_A, memory)
+        seen = []
+        done = 0
+        loss = np.nan
+        for begin, end in pairwise((0, *looks, len(keys))):
+            part, loss = fused_steps(
+                keys[begin:end], self.fresh.sampler, hyper, new_V, new_A, memory
+            )
+            done += part
+            if done < end:
+                break
+            if end < len(keys):
+                seen.append((end, loss, new_V.copy(), metrics.column_sums(self.task, new_A)))
         # V and A are now beyond the limit: repeat the steps before.
         if done < len(keys):
             new_V[:] = V
             new_A[:] = A
-            fused_steps(keys[:done], self.fresh.sampler, hyper, new_V, new_A, memory)
-        return Taken(new_V, new_A, done, loss, min(done + 1, len(keys)) * stage.batch_size)
+            for begin, end in pairwise((0, *(step for step in looks if step < done), done)):
+                fused_steps(keys[begin:end], self.fresh.sampler, hyper, new_V, new_A, memory)
+        samples = min(done + 1, len(keys)) * stage.batch_size
+        return Taken(new_V, new_A, done, loss, samples, looks=Looks.joined(seen))
 
     def _frozen_steps(
-        self, V: Array, A: Array, mu: Array, stage: Stage, keys: NDArray[np.uint64]
+        self,
+        V: Array,
+        A: Array,
+        mu: Array,
+        stage: Stage,
+        keys: NDArray[np.uint64],
+        looks: range = range(0),
     ) -> Taken:
         if self._frozen is None or self._frozen[0] is not A:
             self._frozen = A, freeze(self.task, A)
@@ -277,14 +272,18 @@ class Fused:
         B = stage.batch_size
         V = np.array(V, np.float64, order="C")  # one type for Numba
         loss = np.nan
+        sums = metrics.column_sums(self.task, A)
+        seen = []
         for done, key in enumerate(keys):
+            if done in looks:
+                seen.append((done, loss / B, V, sums))
             draws = draw_frozen(self.task, sampler, frozen, B, np.random.default_rng(key))
             loss, gV, _ = frozen_gradient(draws, sampler, frozen, V)
             after = V - stage.eta_V / B * precondition_V(gV, mu, stage.projector)
             if not np.vdot(after, after) < LIMIT**2:
-                return Taken(V, A, done, loss / B, (done + 1) * B)
+                return Taken(V, A, done, loss / B, (done + 1) * B, looks=Looks.joined(seen))
             V = after
-        return Taken(V, A, len(keys), loss / B, len(keys) * B)
+        return Taken(V, A, len(keys), loss / B, len(keys) * B, looks=Looks.joined(seen))
 
 
 def hyperparameters(stage: Stage, mu: Array) -> Hyperparameters:
@@ -334,7 +333,7 @@ def freeze(task: Task, A: Array) -> Frozen:
     which most positions have).
     """
     T, N = A.shape
-    common = np.median(A, axis=0)
+    common = column_medians(A)
     columns, rows = np.nonzero((common != A).T)  # column by column
     counts = np.bincount(columns, minlength=N)
     index = slots(counts)  # among the active ones of the column

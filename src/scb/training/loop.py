@@ -18,7 +18,7 @@ from scb.task import Task
 from scb.training.answers import functions, rounded
 from scb.training.arguments import Device, check_judge, check_kinds
 from scb.training.cuda import Cuda, OnGpu
-from scb.training.engine import Composed, Engine, Fused, Request, Taken, step_keys
+from scb.training.engine import Composed, Fused, Request, Taken, step_keys
 from scb.training.evaluations import Evaluations, attention_of
 from scb.training.fingerprint import made_by
 from scb.training.head_verdict import HeadsHeldOut
@@ -213,7 +213,7 @@ def first(
 
 def choose_engine(
     task: Task, recipe: Recipe, device: Device, source: GradientSource | None
-) -> Engine:
+) -> Composed | Fused | Cuda:
     """Return the fastest engine for these arguments; raise an InputError for an unusable device."""
     if source is None and recipe.transformer is LinearTransformer:
         if device == "cpu":
@@ -249,16 +249,16 @@ def asked(run: Run, recipe: Recipe, every: int, far: int) -> tuple[Run, Request]
 
 
 def _taken(
-    engine: Engine, run: Run, recipe: Recipe, every: int, watched: bool
+    engine: Composed | Fused | Cuda, run: Run, recipe: Recipe, every: int, watched: bool
 ) -> tuple[Run, Request, Taken]:
     """A run, its next steps up to an evaluation, and what they gave; steps beyond evaluations, if
     it is not watched and the engine looks at it on the way.
     """
-    if watched or not isinstance(engine, Cuda):
+    if watched or isinstance(engine, Composed) or run.V.ndim == 3:
         run, request = asked(run, recipe, every, every)
         return run, request, engine.take(*request)
     run, request = asked(run, recipe, every, engine.far(recipe.stages[run.stage], every))
-    return run, request, engine.take_together({0: request}, every)[0]
+    return run, request, engine.take_looking(request, every)
 
 
 def advanced(run: Run, recipe: Recipe, steps: range, taken: Taken) -> Run:

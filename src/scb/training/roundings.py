@@ -22,7 +22,7 @@ from scb.geometry import (
     threshold_normalize,
     threshold_project,
 )
-from scb.geometry.columns import places
+from scb.geometry.columns import column_medians, places
 from scb.geometry.gauge import standing_rows
 from scb.geometry.heads import (
     left_factor,
@@ -274,28 +274,23 @@ def resolve_sign(V: Array, A: Array, mu: Array) -> tuple[Array, Array, bool]:
     return *mirror(V, A, mu), True
 
 
-def column_medians(A: Array) -> Array:
-    """Return the median (N,) of each column of A (T, N); with several heads, (H, 1, N)."""
-    medians = np.median(np.swapaxes(A, -1, -2), axis=-1)
-    return medians if A.ndim == 2 else medians[:, None, :]
+def spread_of(apart: Array) -> Array:
+    """Return the standard deviation (N,) of the noise in each column, given the distances (T, N) of
+    its entries from their centre; with several heads, the shape is (H, 1, N).
 
-
-def spread_about(A: Array, centre: Array | float) -> Array:
-    """Return the standard deviation (N,) of the noise in each column of A about its centre, which
-    is 1.4826 times the median distance; with several heads, the shape is (H, 1, N).
+    Most entries of a column are pure noise, so 1.4826 times their median distance estimates its
+    standard deviation.
     """
-    return 1.4826 * column_medians(np.abs(A - centre))
+    return 1.4826 * column_medians(apart)
 
 
 def noise_of(A: Array) -> tuple[Array, Array]:
     """Return the median of each column of A, and the standard deviation of its noise, (N,) each;
     with several heads, the shapes are (H, 1, N).
-
-    Most entries of a column are pure noise, so 1.4826 times their median absolute deviation
-    estimates its standard deviation.
     """
     centre = column_medians(A)
-    return centre, spread_about(A, centre)
+    apart = A - centre
+    return centre, spread_of(np.abs(apart, out=apart))
 
 
 def noise_threshold(A: Array, false_positions: float = 0.01) -> Array:

@@ -15,7 +15,7 @@ that matter.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil, sqrt
+from math import ceil, prod, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 
 from scb.arrays import Array
 from scb.geometry import centred_square, mu_inner, mu_norm, threshold_normalize
+from scb.geometry.columns import column_medians
 from scb.geometry.products import root
 from scb.theory.gaussian import noise_quantile, residual_variance
-from scb.training.roundings import TINY, noise_of, spread_about
+from scb.training.roundings import TINY, spread_of
 from scb.training.sources import GradientSource
 from scb.training.updates import precondition_A, precondition_V
 
@@ -200,7 +201,8 @@ class HeldOut:
         stands_out: Any = np.ones_like(A, dtype=bool)
         if self._is_sparse(A):
             centred, stands_out = _standing_out(A)
-            signal = float(there @ np.where(stands_out, centred, 0.0).sum(axis=0))
+            columns, rows = np.nonzero(stands_out.T)
+            signal = float(there[columns] @ centred[rows, columns])
         dist_A = dist_A_star = Distance(np.inf)
         if K_V > 1e-12:
             estimates = [A - precondition_A(g.A, there) / K_V for g in (one, two)]
@@ -243,16 +245,16 @@ class HeldOut:
         weight. The distance counts it as if it stood at one position. Where most positions matter,
         all are looked at.
         """
-        T = len(A)
+        T, N = A.shape
         if self._is_sparse(A):
-            apart = estimates[0] - A
-            spread = spread_about(apart, 0.0)
-            there = there | (np.abs(apart) > spread * noise_quantile(A.size) + TINY)
-        found = [(estimate - (1 - scale) / T) / scale for estimate in estimates]
-        errors = [np.where(there, A - one, 0.0) for one in found]
-        seen = distance(errors[0], errors[1], mu, max(int(there.sum()), 1))
-        masses = [np.where(there, one, 0.0).sum(axis=0, keepdims=True) for one in found]
-        hidden = distance(1 - masses[0], 1 - masses[1], mu, len(mu))
+            apart = np.abs(estimates[0] - A)
+            there = there | (apart > spread_of(apart) * noise_quantile(A.size) + TINY)
+        columns, rows = np.nonzero(there.T)
+        found = [(estimate[rows, columns] - (1 - scale) / T) / scale for estimate in estimates]
+        errors = [A[rows, columns] - one for one in found]
+        seen = distance(errors[0], errors[1], mu[columns], max(len(rows), 1))
+        masses: list[Any] = [np.bincount(columns, one, minlength=N) for one in found]
+        hidden = distance(1 - masses[0], 1 - masses[1], mu, N)
         elsewhere = mu_norm(np.where(there, 0.0, A), mu)
         value = sqrt(seen.value**2 + hidden.value**2 + elsewhere**2)
         return Distance(value, float(np.hypot(seen.error, hidden.error)))
@@ -260,16 +262,16 @@ class HeldOut:
 
 def _standing_out(A: Array) -> tuple[Array, NDArray[np.bool_]]:
     """A less the median of each column, and whether that stands out of the noise, (T, N) each."""
-    centre, spread = noise_of(A)
-    centred = A - centre
-    return centred, np.abs(centred) > spread * noise_quantile(A.size) + TINY
+    centred = A - column_medians(A)
+    apart = np.abs(centred)
+    return centred, apart > spread_of(apart) * noise_quantile(A.size) + TINY
 
 
 def distance(one: Array, two: Array, mu: Array, dimensions: int) -> Distance:
     """Estimate ‖x‖_μ from two independent estimates (…, N) of x, given the dimension of their
     noise.
     """
-    one, two = (x.reshape(-1, x.shape[-1]) for x in (one, two))
+    one, two = (x.reshape(prod(x.shape[:-1]), x.shape[-1]) for x in (one, two))
     square = mu_inner(one, two, mu)
     noise = mu_norm(one - two, mu) / np.sqrt(2)
     value = root(square)
