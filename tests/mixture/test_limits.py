@@ -9,8 +9,8 @@ from scipy.special import softmax
 from scipy.stats import chi2, norm
 
 import scb
+from scb.mixture.completeness import background_ratios, incomplete_from
 from scb.mixture.cross_fit import CrossFit, _folds, _P_of_others
-from scb.mixture.fit import background_ratios, incomplete_from
 from scb.mixture.model import Mixture, weight_table
 from scb.mixture.samples_in import as_data
 from scb.mixture.select import Selection
@@ -56,7 +56,7 @@ def test_a_position_that_P_absorbs_is_seen_with_the_P_of_others():
     assert ratios[7] > incomplete_from(N) > ratios[others].max()
     fit = search.policy.fit(search.rows(), search.mixture)
     without = replace(fit.mixture, q=weight_table([q[1:][q[1:] > 0] for q in fit.mixture.q], np.zeros(N)))
-    absorbed = background_ratios(search.rows(), search.policy.fit(search.rows(), without), search.data.counts / 3000)
+    absorbed = background_ratios(search.data, search.rows(), search.policy.fit(search.rows(), without))
     assert absorbed[7] < ratios[7] / 2
 
 

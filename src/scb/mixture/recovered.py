@@ -11,8 +11,8 @@ from scb import notebook
 from scb.arrays import Array
 from scb.inputs import InputError, number
 from scb.mixture.arrays import Flags
+from scb.mixture.completeness import incomplete_from
 from scb.mixture.errors import Limit, quantile, weight_interval
-from scb.mixture.fit import incomplete_from
 from scb.mixture.profile import Profile
 from scb.mixture.rows import Support
 from scb.model import LinearTransformer
