@@ -131,12 +131,7 @@ def _score_sums(rows: RowTable, at: Mixture, in_P: Array, in_q: Array, theta: fl
     """(4,): the score along a direction, and its cumulant generating function at θ with its first
     two derivatives, all sums over the rows.
     """
-    f = rows.distributions(at)
-    up, down = (rows.distributions(replace(at, q=np.maximum(x, 0.0))) for x in (in_q, -in_q))
-    positions = at.q * (np.arange(at.q.shape[1]) > 0)
-    change = up - down + rows.distributions(replace(at, P=in_P, q=positions))
-    terms = np.divide(change, f, where=f > 0, out=np.zeros_like(f))
-    terms -= (f * terms).sum(axis=1, keepdims=True)
+    f, terms = _score_terms(rows, at, in_P, in_q)
     exponent = np.where(f > 0, theta * terms, -np.inf)
     top = exponent.max(axis=1, keepdims=True)
     p = f * np.exp(exponent - top)
@@ -146,3 +141,15 @@ def _score_sums(rows: RowTable, at: Mixture, in_P: Array, in_q: Array, theta: fl
     of_labels = terms[np.arange(len(f)), rows.label]
     sums = of_labels, top[:, 0] + np.log(mass), mean, variance
     return np.array([rows.weight @ each for each in sums])
+
+
+def _score_terms(rows: RowTable, at: Mixture, in_P: Array, in_q: Array) -> tuple[Array, Array]:
+    """(r, N) each: the probability of each label, and what it adds to the score along a direction,
+    less the mean.
+    """
+    f = rows.distributions(at)
+    up, down = (rows.distributions(replace(at, q=np.maximum(x, 0.0))) for x in (in_q, -in_q))
+    positions = at.q * (np.arange(at.q.shape[1]) > 0)
+    change = up - down + rows.distributions(replace(at, P=in_P, q=positions))
+    terms = np.divide(change, f, where=f > 0, out=np.zeros_like(f))
+    return f, terms - (f * terms).sum(axis=1, keepdims=True)

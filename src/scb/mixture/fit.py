@@ -12,7 +12,7 @@ import numpy as np
 from scb.arrays import Array
 from scb.mixture.arrays import Flags, Positions
 from scb.mixture.completeness import background_ratios, incomplete_from
-from scb.mixture.cross_fit import CrossFit, has_few_samples
+from scb.mixture.cross_fit import CrossFit, has_few_samples, revise
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
 from scb.mixture.errors import Errors, Limit, background_limit, label_counts, standard_errors
@@ -107,7 +107,7 @@ def fit_mixture(
     elif has_few_samples(search):
         crossed = CrossFit.from_search(search)
         if crossed.value() > 0:
-            search.add(crossed.missed(), {})
+            revise(search, crossed)
         else:
             search.remove(search.all_slots())
     return _finish(search, data, settled[best], shrink, errors)
