@@ -22,7 +22,7 @@ from scb.mixture.em import Fit, climb_by_em
 from scb.mixture.errors import Limit
 from scb.mixture.model import Mixture
 from scb.mixture.rows import RowTable, Support
-from scb.mixture.select import Pair, Selection
+from scb.mixture.select import Pair, Removal, Selection
 from scb.mixture.shared import SHARED_MATRIX, criterion
 from scb.mixture.tuning import TUNING
 from scb.mixture.weights import WeightFit, fit_weights
@@ -81,13 +81,13 @@ class CrossFit:
         fit = self.search.policy.fit(self.search.rows(), self.search.mixture)
         return float(fit.loglik - nothing - costs / 2)
 
-    def missed(self) -> list[Pair]:
-        """The positions that a search from here adds."""
-        before = list(self.search.support)
-        search = replace(self.search, support=list(before), _kept=None)
+    def revised(self) -> tuple[list[Pair], list[Pair]]:
+        """The positions that a search from here adds, and those that it removes."""
+        search = replace(self.search, support=list(self.search.support), _kept=None)
+        before = search.pairs(search.all_slots())
         search.settle()
-        after = zip(search.support, before, strict=True)
-        return [(k, t) for k, (s, b) in enumerate(after) for t in np.setdiff1d(s, b).tolist()]
+        after = search.pairs(search.all_slots())
+        return sorted(after - before), sorted(before - after)
 
     def ratios(self) -> Array:
         """(K,): twice the log-likelihood ratio for adding the background to the positions of each
@@ -130,6 +130,22 @@ class CrossFit:
         moved = (1 - least) * fit.q[k, 1:] - none.q[k, 1:]
         size = final.q.shape[1] - 1
         return Limit(least, final.q[k, 1:] + moved[:size])
+
+
+def revise(search: Selection, crossed: CrossFit) -> None:
+    """Add the positions that were missed, and remove those that neither the P of others nor the
+    fitted P confirms.
+
+    The fitted P adapts to a position, so its likelihood ratio is inflated as much as with the P of
+    others, whose error is as large.
+    """
+    missed, unconfirmed = crossed.revised()
+    search.add(missed, {})
+    costs = crossed.inflation * criterion(search.data)
+    for k, t in unconfirmed:
+        rows = search.rows()
+        one = Removal([search.slot(k, t)], float(costs[k]), 0.0)
+        search.remove(search.dispensable(rows, search.fit(rows), [one])[0])
 
 
 def _has_positions(support: Support) -> Flags:
