@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.jobs.job import Job, Rows, random_task, seed_of
+from scb.jobs.job import Job, Rows, seed_of
 from scb.jobs.table import Table, concatenate, pick
+from scb.paper.experiments.runs import history_of, shortened, task_of
 from scb.task import Ensemble, Task
 from scb.training.loop import train
 from scb.training.recipes import Recipe, paper, sgd, softmax, tuned
@@ -109,7 +110,7 @@ class TrainingJob(Job):
 
     def run(self) -> Rows:
         """The histories, one after another."""
-        task = random_task(self.N, self.T, 2, self.replicate, self.ensemble, self.K_P)
+        task = task_of(self)
         recipes = [self.recipe(method, task) for method in self.methods]
         first = train(
             task,
@@ -150,15 +151,6 @@ def lost_to_noise(runs: Table) -> NDArray[np.bool_]:
     found = runs["dist_A_star"] <= 0.1
     signal = np.abs(runs["alpha_A"]) * np.sqrt(runs["K_Q"])
     return ~found & ~(runs["delta_A"] < signal)
-
-
-def shortened(rows: Rows) -> Table:
-    """All numbers to six digits, which keeps files small."""
-    table = {name: np.atleast_1d(values) for name, values in rows.items()}
-    return {
-        name: np.array([float(f"{v:.6g}") for v in x]) if x.dtype.kind == "f" else x
-        for name, x in table.items()
-    }
 
 
 LATE = ("proximal, sign settled", "proximal, largest λ", "SGD, sign settled")
@@ -233,7 +225,7 @@ class SoftmaxJob(Job):
     def run(self) -> Rows:
         """The history or, if ``patterns`` are requested, the entries of V and A and of the true P
         and Q."""
-        task = random_task(self.N, self.T, 2, self.replicate)
+        task = task_of(self)
         recipe = {"softmax": softmax, "linear": tuned}[self.model](task)
         run = train(task, recipe, self.seed, every=20, judge=False)
         if not self.patterns:
@@ -277,16 +269,15 @@ class LastStageJob(Job):
     def run(self) -> Rows:
         """One row: the distances and the difference of the signals before and after the last
         stage."""
-        task = random_task(self.N, self.T, 2, self.replicate)
+        task = task_of(self)
         recipe = tuned(task)
         one, two, three = recipe.stages
         if self.last == "not normalised":
             three = replace(
                 two, name="3", steps=three.steps, batch_size=three.batch_size, enter=(), stop=None
             )
-        history = train(
-            task, replace(recipe, stages=(one, two, three)), self.seed, every=50, judge=False
-        ).history
+        recipe = replace(recipe, stages=(one, two, three))
+        history = history_of(task, recipe, self.seed, every=50)
         before = np.flatnonzero(history["stage"] == 2)[-1]
         found = {}
         for when, i in (("before", before), ("after", -1)):

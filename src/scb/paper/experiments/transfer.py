@@ -13,6 +13,7 @@ from scb.geometry.lines import signal_V
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.metrics import distance_V
 from scb.paper.experiments.projector import sign_batch
+from scb.paper.experiments.runs import history_of, task_of
 from scb.task import Task
 from scb.task.chains import random_transition
 from scb.training.loop import train
@@ -42,7 +43,7 @@ class TransferJob(Job):
     def run(self) -> Rows:
         """One row: the samples until both distances are ε, the samples until A normalised is within
         0.1 of Q, the total number of samples, and the distances at the end."""
-        task = random_task(self.N, self.T, 2, self.replicate)
+        task = task_of(self)
         if self.overlap:
             related = task.related(
                 self.overlap, seed_of(use="related", T=self.T, replicate=self.replicate)
@@ -53,9 +54,7 @@ class TransferJob(Job):
                 warnings.simplefilter("ignore", UserWarning)
                 history = train(task, recipe, self.seed, every=1).history
         else:
-            history = train(
-                task, tuned(task, accuracy=0.04), self.seed, every=10, judge=False
-            ).history
+            history = history_of(task, tuned(task, accuracy=0.04), self.seed, every=10)
         samples = history["samples"]
         good = (history["dist_V"] <= self.epsilon) & (history["dist_A"] <= self.epsilon)
         # From here on, A normalised has the support of Q
@@ -166,7 +165,7 @@ class DriftJob(Job):
     def run(self) -> Rows:
         """One row: the samples until |α_A| is 0.1, and the sign of α_A then; if |α_A| never reaches
         0.1, ∞ and the sign at the end."""
-        task = random_task(self.N, self.T, 2, self.replicate)
+        task = task_of(self)
         steps = ceil(2 * log(self.T) / self.eta)
         batch_size = ceil(sign_batch(task, self.eta, "euclidean", self.goal))
         recipe = sgd(
@@ -176,10 +175,7 @@ class DriftJob(Job):
             batch_size=batch_size,
             resolve_sign=False,
         )
-        # Not above: the other jobs do without SciPy
-        from scb.training.simulation import simulate
-
-        history = simulate(task, recipe, self.seed)
+        history = history_of(task, recipe, self.seed, 10, "simulated")
         large = np.flatnonzero(np.abs(history["alpha_A"]) >= 0.1)
         if large.size == 0:
             return {"reached": np.inf, "right": history["alpha_A"][-1] > 0}
