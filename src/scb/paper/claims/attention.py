@@ -1,11 +1,9 @@
 """Claims about the dynamics of softmax attention, compared with those of the linear model."""
 
-from functools import partial
-
 import numpy as np
 
 from scb.jobs.table import Table, pick, values, where
-from scb.paper.claims.claim import Claim
+from scb.paper.claims.claim import claim
 from scb.paper.numbers import median, middle, over, share
 from scb.paper.outcome import Answer, Outcome, above, all_of, at_least, at_most, mostly
 from scb.paper.rows import in_ensembles
@@ -14,8 +12,7 @@ from scb.paper.slopes import LOGS, log_log_slope
 RECIPES = "recipes softmax, paper with λ = 1e-4, sgd; 3,000 steps"
 
 
-@partial(
-    Claim,
+@claim(
     "softmax-step",
     figure="F30",
     says="Softmax, too, has a sample-intensive first stage.",
@@ -62,8 +59,7 @@ def softmax_step(softmax_steps: Table) -> Outcome:
     return Outcome.judged(all_of(good), cases=cases)
 
 
-@partial(
-    Claim,
+@claim(
     "softmax-denoises",
     figure="F17",
     says="Softmax roughly ignores positions with little attention.",
@@ -84,8 +80,7 @@ def softmax_ignores(preconditioner: Table) -> Outcome:
     return Outcome.judged(good, slope=slope, others=others)
 
 
-@partial(
-    Claim,
+@claim(
     "softmax-error",
     figure="F17",
     says="Softmax does not keep the error of A below SGD's: it settles on few positions, which are "
@@ -121,8 +116,7 @@ def _larger(attention: Table) -> Outcome:
     return Outcome.judged(good, cases=cases)
 
 
-@partial(
-    Claim,
+@claim(
     "one-step-equal",
     figure="F17",
     says="Near uniform attention, one step of softmax with T²η equals one step of the linear model "

@@ -5,13 +5,13 @@ from functools import partial
 import numpy as np
 
 from scb.jobs.table import Table, pick, values, where
-from scb.paper.claims.claim import Claim
-from scb.paper.numbers import Number, middle, share, spread
+from scb.paper.claims.claim import claim
+from scb.paper.numbers import middle, share, spread
 from scb.paper.outcome import Outcome, all_of, at_least, at_most, mostly
 from scb.paper.tuned import chosen_decoders
 
 ADAM = "Adam at 0.001, at most 307,200 samples"
-_claim = partial(partial, Claim, figure="F26", setting=ADAM)
+_claim = partial(claim, figure="F26", setting=ADAM)
 
 
 @_claim(
@@ -32,7 +32,7 @@ def attention_finds_the_positions(transformer_stages: Table) -> Outcome:
     there, in the median run at least 0.8 of the attention that probe sees lies on the true
     positions, and at most 10 % of what the model says lacks the form of the task.
     """
-    cases: dict[str, dict[str, Number]] = {}
+    cases = {}
     good = {}
     for start in values(transformer_stages, "start"):
         runs = _runs(transformer_stages, start)

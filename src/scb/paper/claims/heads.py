@@ -1,10 +1,8 @@
 """Claims about several heads: the order in which they learn, the saddle of equal heads, which heads
 are learned, and spare heads."""
 
-from functools import partial
-
 from scb.jobs.table import Table, pick, values
-from scb.paper.claims.claim import Claim
+from scb.paper.claims.claim import claim
 from scb.paper.numbers import average, share
 from scb.paper.outcome import Outcome, all_of, at_least, at_most, between
 
@@ -21,8 +19,7 @@ def _runs(heads: Table, start: str) -> Table:
     return pick(heads, start=start, number=1)
 
 
-@partial(
-    Claim,
+@claim(
     "heads-in-turn",
     figure="F33",
     says="Heads learn one singular value after another, at the times that the task predicts.",
@@ -40,8 +37,7 @@ def heads_in_turn(heads: Table) -> Outcome:
     return Outcome.judged(all_of(between(x, 0.9, 1.1) for x in slopes.values()), cases=cases)
 
 
-@partial(
-    Claim,
+@claim(
     "equal-heads-stop",
     figure="F33",
     says="Heads that start alike stop at the best function of one head.",
@@ -61,8 +57,7 @@ def equal_heads_stop(heads: Table) -> Outcome:
     )
 
 
-@partial(
-    Claim,
+@claim(
     "heads-are-read-afterwards",
     figure="F33",
     says="Training learns the function but not the heads; a rotation or ℓ₁ recovers the heads.",
@@ -96,8 +91,7 @@ def heads_are_read_afterwards(heads: Table, sparse_heads: Table) -> Outcome:
     )
 
 
-@partial(
-    Claim,
+@claim(
     "spare-heads-die",
     figure="F33",
     says="A head beyond those of the task learns nothing and does not hide the others.",

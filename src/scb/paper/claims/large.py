@@ -1,13 +1,12 @@
 """Claims that were judged on a GPU: the simulated sizes with real gradients, the sign in long
 contexts, rates at large sizes, and the planner's batch sizes."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from scb.jobs.table import Table, pick, where
-from scb.paper.claims.claim import LITERAL, Claim
+from scb.paper.claims.claim import LITERAL, claim
 from scb.paper.claims.projector import DRAWS, PROJECTORS, RIGHT
 from scb.paper.claims.rates import MAIN_THEOREM, bounded, exponents, rate_claim
 from scb.paper.experiments.large import LARGE_BASE
@@ -32,8 +31,7 @@ def inside(real: Table, simulated: Table, column: str) -> np.ndarray:
     return np.array(found)
 
 
-@partial(
-    Claim,
+@claim(
     "simulation-right",
     figure="F21",
     says="At the sizes that the paper simulates, runs with real gradients agree with the "
@@ -69,8 +67,7 @@ def simulation_is_right(real_gradients: Table) -> Outcome:
     )
 
 
-@partial(
-    Claim,
+@claim(
     "sign-by-drift",
     figure="F22",
     says="With the drift alone, Stage 1 needs batches that grow like T² with the paper's projector "
@@ -117,8 +114,7 @@ def large_rates_hold(large_rates: Table) -> Outcome:
     return bounded(exponents(large_rates, {**asked, 3: asked[2]}, LARGE_BASE))
 
 
-@partial(
-    Claim,
+@claim(
     "plan-keeps-promises",
     figure="F24",
     says="With the batch sizes that the lemmas require, every stage ends as the lemmas promise.",

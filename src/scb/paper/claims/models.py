@@ -1,19 +1,16 @@
 """Claims about the softmax transformer compared with the linear one, about the simulation with
 Gaussian noise, and about larger N."""
 
-from functools import partial
-
 import numpy as np
 
 from scb.jobs.table import Table, at, pick, values, where
-from scb.paper.claims.claim import LITERAL, TUNED, Claim
-from scb.paper.numbers import CLOSE, Number, average, share, spread
+from scb.paper.claims.claim import LITERAL, TUNED, claim
+from scb.paper.numbers import CLOSE, average, share, spread
 from scb.paper.outcome import Answer, Outcome, all_of, between, mostly
 from scb.paper.rows import ends
 
 
-@partial(
-    Claim,
+@claim(
     "softmax-alike",
     figure="F2",
     says="Softmax and linear attention learn very similar patterns and reach the same loss.",
@@ -41,8 +38,7 @@ def softmax_is_alike(softmax: Table) -> Outcome:
     )
 
 
-@partial(
-    Claim,
+@claim(
     "simulation-recovers",
     figure="F5",
     says="At N = 100 and 500 with T = 100,000, the proximal method recovers the truth, whereas "
@@ -93,8 +89,7 @@ def simulation_recovers(gaussian: Table) -> Outcome:
     return Outcome.judged(Answer.NO, all_of(good), cases=cases)
 
 
-@partial(
-    Claim,
+@claim(
     "simulation-predicts",
     figure="F5",
     says="Gaussian noise mimics the noise of mini-batches.",
@@ -113,7 +108,7 @@ def simulation_recovers(gaussian: Table) -> Outcome:
 def simulation_predicts(prediction: Table) -> Outcome:
     """For SGD and for λ > 0, α and ‖Δ‖ of the simulation are those of real gradients on the same
     tasks after the same steps, to 10 % in the mean."""
-    cases: dict[str, dict[str, Number]] = {}
+    cases = {}
     for lam in sorted(values(prediction, "lam")):
         both = (pick(prediction, lam=lam, gradients=kind) for kind in ("real", "simulated"))
         real, guess = map(at, both)
@@ -128,8 +123,7 @@ def simulation_predicts(prediction: Table) -> Outcome:
     return Outcome.judged(all_of(good.values()), good.get("SGD", Answer.NO), cases=cases)
 
 
-@partial(
-    Claim,
+@claim(
     "larger-n",
     figure="F6",
     says="At N = 10 and 20, the star recovers the truth, whereas SGD struggles.",
@@ -160,7 +154,7 @@ def larger_N_alike(early_stopping: Table, larger_N: Table | None = None) -> Outc
         best[method] = np.array([rows["dist_A_star"][rows["replicate"] == i].min() for i in tasks])
         right[method] = at(rows)["alpha_A"] > 0
     star, misses = best["proximal"] <= CLOSE, best["SGD"] > CLOSE
-    cases: dict[str, dict[str, Number]] = {}
+    cases = {}
     if larger_N is not None:
         for N in values(larger_N, "N"):
             for batch in values(larger_N, "batch_size"):

@@ -1,12 +1,11 @@
 """Claims about Stage 1 by the drift alone, with the paper's projector and with the μ-projector."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from scb.jobs.table import Table, by_value, pick, values, where
-from scb.paper.claims.claim import Claim
+from scb.paper.claims.claim import claim
 from scb.paper.experiments.projector import GOAL
 from scb.paper.numbers import Number, average, minus, share
 from scb.paper.outcome import Answer, Outcome, all_of, at_least, at_most, between
@@ -35,8 +34,7 @@ def _exponents(stage_one: Table) -> dict[str, dict[str, Any]]:
     return found
 
 
-@partial(
-    Claim,
+@claim(
     "stage-one-poly-t",
     figure="F14",
     says="Stage 1 needs poly(T) samples for the drift to decide the sign.",
@@ -54,8 +52,7 @@ def stage_one_needs_poly_T(stage_one: Table) -> Outcome:
     return Outcome.judged(at_least(cases[PROJECTORS["euclidean"]]["slope"], 0.5), cases=cases)
 
 
-@partial(
-    Claim,
+@claim(
     "projector-leaks",
     figure="F14",
     says="The paper's projector leaks: the noise at the start does not fall with T. The "
@@ -85,8 +82,7 @@ def noise_at_the_start(start_noise: Table) -> Outcome:
     return Outcome.judged(all_of(good), cases=cases)
 
 
-@partial(
-    Claim,
+@claim(
     "fewer-wrong-signs",
     figure="F14",
     says="With the μ-projector, Stage 1 finds the right sign more often.",
@@ -98,7 +94,7 @@ def noise_at_the_start(start_noise: Table) -> Outcome:
 def fewer_wrong_signs(wrong_signs: Table) -> Outcome:
     """At T = 5,000 the share of wrong signs is smaller with the μ-projector; cannot tell where the
     two intervals overlap."""
-    cases: dict[str, dict[str, Number]] = {}
+    cases = {}
     apart = Answer.UNSURE
     for T in sorted(values(wrong_signs, "T")):
         rows = pick(wrong_signs, T=T)
@@ -109,8 +105,7 @@ def fewer_wrong_signs(wrong_signs: Table) -> Outcome:
     return Outcome.judged(apart, cases=cases)
 
 
-@partial(
-    Claim,
+@claim(
     "projector-saves-t",
     figure="F14",
     says="With the μ-projector, the number of samples that Stage 1 needs grows more slowly with T.",
@@ -126,8 +121,7 @@ def projector_saves_a_power_of_T(stage_one: Table) -> Outcome:
     return Outcome.judged(at_most(minus(mu, paper), 0), cases=cases)
 
 
-@partial(
-    Claim,
+@claim(
     "stage-one-spread",
     figure="F28",
     says="The T² of Stage 1 is due to the paper's projector: with it, the batch grows like T if μ "
@@ -142,7 +136,7 @@ def spread_decides(spread_of_mu: Table) -> Outcome:
     projector, between 0.5 and 1.5 at spread 1 and between 1.5 and 2.5 at spread 2, and with the
     μ-projector between 0.5 and 1.5 at both; for chains with K_P ≥ 1.4‖μ‖² and for others."""
     simulated = pick(spread_of_mu, gradients="simulated")
-    cases: dict[str, dict[str, Number]] = {}
+    cases = {}
     good = []
     for chain in values(simulated, "chain"):
         of_chain = pick(simulated, chain=chain)

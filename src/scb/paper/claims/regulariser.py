@@ -1,12 +1,11 @@
 """Claims about ℓ1 in Stage 2: its effects on the error of A and on the number of samples."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from scb.jobs.table import Table, by_value, pick, values, where
-from scb.paper.claims.claim import Claim
+from scb.paper.claims.claim import claim
 from scb.paper.numbers import share, span, spread
 from scb.paper.outcome import Outcome, all_of, at_least, at_most, between, mostly
 from scb.paper.slopes import LOGS, log_log_slope
@@ -16,8 +15,7 @@ RULE = 3.0
 """The λ that is tried at all T, in standard deviations of one entry's noise in one step."""
 
 
-@partial(
-    Claim,
+@claim(
     "l1-error",
     figure="F16",
     says="Without ℓ₁, making the error of A small takes poly(T) samples; with ℓ₁, it does not.",
@@ -58,8 +56,7 @@ def error_takes_samples(stage_two: Table) -> Outcome:
     )
 
 
-@partial(
-    Claim,
+@claim(
     "proximal-error-flat",
     figure="F16",
     says="The proximal step keeps the error of A from growing with T.",
@@ -82,8 +79,7 @@ def error_grows_with_T(stage_two_error: Table) -> Outcome:
     )
 
 
-@partial(
-    Claim,
+@claim(
     "no-entry-below",
     figure="F3",
     says="Even at the settings of the experiment, no entry of A ever becomes smaller than −λ.",
@@ -110,8 +106,7 @@ def nothing_below(negative_entries: Table) -> Outcome:
     )
 
 
-@partial(
-    Claim,
+@claim(
     "l1-samples",
     figure="F27",
     says="Without ℓ₁, poly(N, Q) samples are not enough for the stages after Stage 1.",

@@ -1,12 +1,10 @@
 """Claims about the number of samples, from scratch and with transfer, and our own claims on the
 paper's open questions."""
 
-from functools import partial
-
 import numpy as np
 
 from scb.jobs.table import Table, pick, values, where
-from scb.paper.claims.claim import TUNED, Claim
+from scb.paper.claims.claim import TUNED, claim
 from scb.paper.numbers import CLOSE, MOST, Number, median, middle, share, span, spread
 from scb.paper.outcome import Answer, Outcome, all_of, at_least, at_most, between, mostly
 from scb.paper.rows import joined
@@ -19,8 +17,7 @@ LETTER = (
 )
 
 
-@partial(
-    Claim,
+@claim(
     "transfer-flat",
     figure="F7",
     says="With our recipe, transfer needs a number of samples that does not depend on T.",
@@ -48,8 +45,7 @@ def _growth(T: np.ndarray, samples: np.ndarray) -> dict[str, Number]:
     return {"samples": span(medians), "T": span(T), "slope": log_log_slope(T, samples)}
 
 
-@partial(
-    Claim,
+@claim(
     "transfer-to-the-letter",
     figure="F29",
     says="Theorem 4.1: transfer needs a number of samples that depends on T only through log T.",
@@ -70,8 +66,8 @@ def transfer_to_the_letter(transfer_to_the_letter: Table) -> Outcome:
     goes like T^x with x of at most 0.25; with the change, with θ = √(1/log(1/ε))."""
     runs = pick(transfer_to_the_letter, gradients="simulated")
     meets = _meets(runs)
-    cases: dict[str, dict[str, Number]] = {}
-    good: dict[float, list[Answer]] = {c: [] for c in sorted(values(runs, "c"))}
+    cases = {}
+    good = {c: [] for c in sorted(values(runs, "c"))}
     for c, answers in good.items():
         for N in sorted(values(runs, "N")):
             for chain in values(runs, "chain"):
@@ -93,8 +89,7 @@ def _meets(runs: Table) -> np.ndarray:
     return (runs["condition"] >= 1) & (runs["norms"] >= 0.5) & (runs["norms"] <= 2)
 
 
-@partial(
-    Claim,
+@claim(
     "transfer-error",
     figure="F29",
     says="In transfer, ‖Δ_V‖ has little influence on the dynamics and does not grow.",
@@ -114,7 +109,7 @@ def error_is_harmless(transfer_to_the_letter: Table) -> Outcome:
     1.1 times its value at the start of Stage 2."""
     runs = pick(transfer_to_the_letter, gradients="simulated")
     runs = where(runs, _meets(runs))
-    cases: dict[str, dict[str, Number]] = {}
+    cases = {}
     good = []
     for c in sorted(values(runs, "c")):
         rows = pick(runs, c=c)
@@ -125,8 +120,7 @@ def error_is_harmless(transfer_to_the_letter: Table) -> Outcome:
     return Outcome.judged(all_of(good), cases=cases)
 
 
-@partial(
-    Claim,
+@claim(
     "small-overlap",
     figure="F20",
     says="A nontrivial correlation between the tasks, as the theorem requires, is enough.",
@@ -160,8 +154,7 @@ def small_overlap_transfers(overlaps: Table) -> Outcome:
     )
 
 
-@partial(
-    Claim,
+@claim(
     "poly-t-unavoidable",
     figure="F7",
     says="The poly(T) dependence of Stage 1 is unavoidable.",
@@ -195,8 +188,7 @@ def scratch_is_flat(transfer: Table, support: Table) -> Outcome:
     return Outcome.judged(Answer.UNSURE, cases=told)
 
 
-@partial(
-    Claim,
+@claim(
     "trained-transfer",
     figure="F20",
     says="Transfer works with a trained V̂ at other sizes, sparsities and distributions, and its "
@@ -220,8 +212,7 @@ def trained_value_transfers(pretrained: Table) -> Outcome:
     return Outcome.judged(all_of(good), cases=cases)
 
 
-@partial(
-    Claim,
+@claim(
     "failed-transfer-says-so",
     figure="F20",
     says="A transfer that has failed reports its failure.",
@@ -242,8 +233,7 @@ def failures_are_said(pretrained: Table, overlaps: Table) -> Outcome:
     return Outcome.judged(good, failed=share(failed), fine=share(fine))
 
 
-@partial(
-    Claim,
+@claim(
     "support-from-few",
     figure="F10",
     says="Stage 1 can be replaced: the number of samples that the support needs hardly depends on "
@@ -273,8 +263,7 @@ def few_samples(support: Table, transfer: Table) -> Outcome:
     )
 
 
-@partial(
-    Claim,
+@claim(
     "cramer-rao",
     figure="F11",
     says="Maximum likelihood reaches the Cramér–Rao bound.",
@@ -300,8 +289,7 @@ def reaches_the_bound(bound: Table) -> Outcome:
     return Outcome.judged(good, **ratio, fits=len(large["n"]), coverage=coverage)
 
 
-@partial(
-    Claim,
+@claim(
     "one-sequence-enough",
     figure="F12",
     says="One long sequence of dependent tokens is enough to find the support.",
