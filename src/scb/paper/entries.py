@@ -84,11 +84,11 @@ class Experiment:
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure of the report."""
+    """A figure of the report, as figures.toml describes it."""
 
     title: str  # what it shows, in a sentence
     paper: str  # where it is in the paper
-    needs: tuple[str, ...]  # the tables that it is drawn from
+    needs: list[str]  # the tables that it is drawn from
     # "module:function" of scb.paper.figures, loaded when it is asked to draw: matplotlib is heavy
     drawn_by: str
     see: str  # what to see in it

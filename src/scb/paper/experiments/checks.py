@@ -10,9 +10,9 @@ import numpy as np
 from scb.geometry import deviations, line_A, line_V, mu_norm
 from scb.jobs.job import Job, Rows, seed_of
 from scb.model import LinearTransformer
+from scb.paper.experiments import history_of, task_of
 from scb.paper.experiments.large import KEPT, PlanJob
 from scb.paper.experiments.rates import NEVER
-from scb.paper.experiments.runs import history_of, task_of
 from scb.task import Ensemble
 from scb.task.sampling import sample
 from scb.theory.dynamics import population_step

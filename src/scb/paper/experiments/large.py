@@ -12,8 +12,8 @@ import numpy as np
 
 from scb.geometry import trivial_V
 from scb.jobs.job import Job, Rows, random_task
+from scb.paper.experiments import Gradients, history_of, shortened
 from scb.paper.experiments.rates import BASE, one_varied
-from scb.paper.experiments.runs import Gradients, history_of, shortened
 from scb.paper.experiments.simulation import GaussianJob
 from scb.task import Task
 from scb.theory.planner import Plan

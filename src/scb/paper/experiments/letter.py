@@ -14,8 +14,8 @@ from scb.geometry import mu_inner, trivial_V
 from scb.geometry.lines import signal_V
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.jobs.table import Table
+from scb.paper.experiments import Gradients, history_of, shortened
 from scb.paper.experiments.rates import MeanSignalReaches
-from scb.paper.experiments.runs import Gradients, history_of, shortened
 from scb.task import Task
 from scb.task.chains import CONTRAST, random_transition
 from scb.training.recipes import Knowledge, Recipe

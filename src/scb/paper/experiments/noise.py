@@ -8,7 +8,7 @@ import numpy as np
 
 from scb.geometry import line_A, line_V, mu_norm, population_projection, project, threshold_project
 from scb.jobs.job import Job, Rows, random_task
-from scb.paper.experiments.runs import task_of
+from scb.paper.experiments import task_of
 from scb.theory.expectations import expected_gradients
 from scb.training.sources.sampled import Fresh
 

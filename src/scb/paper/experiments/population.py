@@ -10,7 +10,7 @@ from scb.arrays import Array
 from scb.geometry import deviations, mu_norm, population_projection, uniform_start
 from scb.jobs.job import Job, Rows
 from scb.jobs.table import Table
-from scb.paper.experiments.runs import task_of
+from scb.paper.experiments import task_of
 from scb.theory.dynamics import population_recursion, population_step
 
 

@@ -37,7 +37,7 @@ def one_varied(
     base: Mapping[str, float], axes: Mapping[str, Sequence[float]], projectors: Iterable[str]
 ) -> tuple[Setting, ...]:
     """All sizes, in the order of ``BASE``, one varied at a time, each with a projector."""
-    sizes = [(base | {axis: x}).values() for axis, xs in axes.items() for x in xs]
+    sizes = [{**base, axis: x}.values() for axis, xs in axes.items() for x in xs]
     return tuple(dict.fromkeys((*size, projector) for size in sizes for projector in projectors))
 
 

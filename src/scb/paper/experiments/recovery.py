@@ -8,7 +8,7 @@ import numpy as np
 
 from scb.jobs.job import Job, Rows
 from scb.mixture.recovery import Recovery, recover
-from scb.paper.experiments.runs import task_of
+from scb.paper.experiments import task_of
 from scb.task import Task
 from scb.task.sampling import Batch, generate, sample
 from scb.theory.information import cramer_rao

@@ -8,8 +8,8 @@ from typing import ClassVar
 from scb.geometry import line_A, line_V, population_projection
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.metrics import distance_A, distance_V
+from scb.paper.experiments import task_of
 from scb.paper.experiments.rates import NEVER, Point, least_batch
-from scb.paper.experiments.runs import task_of
 from scb.task import Task
 from scb.training.loop import train
 from scb.training.many import train_many

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from scb.geometry import line_A, line_V
 from scb.jobs.job import Job, Rows
-from scb.paper.experiments.runs import Gradients, history_of, task_of
+from scb.paper.experiments import Gradients, history_of, task_of
 from scb.task import Task
 from scb.training.recipes import Knowledge, Recipe, paper, sgd
 from scb.training.roundings import ResolveSign, ThresholdProject

@@ -10,7 +10,7 @@ from scb.geometry import line_V
 from scb.jobs.job import Job, Rows
 from scb.jobs.table import Table
 from scb.model import LinearTransformer, SoftmaxTransformer
-from scb.paper.experiments.runs import history_of, shortened, task_of
+from scb.paper.experiments import history_of, shortened, task_of
 from scb.task import Ensemble, Task
 from scb.task.sampling import sample
 from scb.training.recipes import Recipe, paper, sgd, softmax

@@ -13,8 +13,8 @@ import numpy as np
 
 from scb.geometry import Projector
 from scb.jobs.job import Job, Rows, random_task, seed_of
+from scb.paper.experiments import Gradients, history_of, shortened
 from scb.paper.experiments.rates import SignalReaches
-from scb.paper.experiments.runs import Gradients, history_of, shortened
 from scb.task import Task
 from scb.task.chains import CONTRAST, random_transition
 from scb.training.recipes import sgd

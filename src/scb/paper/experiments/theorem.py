@@ -7,7 +7,7 @@ import numpy as np
 
 from scb.jobs.job import Job, Rows
 from scb.jobs.table import Table, where
-from scb.paper.experiments.runs import history_of, shortened, task_of
+from scb.paper.experiments import history_of, shortened, task_of
 from scb.training.recipes import paper
 
 # (NQ)^10 for N = 3 and Q = 1

@@ -20,9 +20,9 @@ from scb.arrays import Array
 from scb.geometry import population_projection
 from scb.jobs.job import Job, Rows, seed_of
 from scb.metrics import distance_A, distance_V
+from scb.paper.experiments import Gradients, history_of, shortened, task_of
 from scb.paper.experiments.rates import NEVER
 from scb.paper.experiments.regulariser import second_stage
-from scb.paper.experiments.runs import Gradients, history_of, shortened, task_of
 from scb.task import Ensemble, Task
 from scb.theory.gaussian import noise_quantile
 from scb.training.loop import Device, train

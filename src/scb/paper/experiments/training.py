@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from scb.jobs.job import Job, Rows, seed_of
 from scb.jobs.table import Table, concatenate, pick
-from scb.paper.experiments.runs import history_of, shortened, task_of
+from scb.paper.experiments import history_of, shortened, task_of
 from scb.task import Ensemble, Task
 from scb.training.loop import train
 from scb.training.recipes import Recipe, paper, sgd, softmax, tuned

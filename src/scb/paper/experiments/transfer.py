@@ -12,8 +12,8 @@ import numpy as np
 from scb.geometry.lines import signal_V
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.metrics import distance_V
+from scb.paper.experiments import history_of, task_of
 from scb.paper.experiments.projector import sign_batch
-from scb.paper.experiments.runs import history_of, task_of
 from scb.task import Task
 from scb.task.chains import random_transition
 from scb.training.loop import train

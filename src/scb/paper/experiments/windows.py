@@ -10,8 +10,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scb.geometry import trivial_V
 from scb.jobs.job import Job, Rows, seed_of
 from scb.mixture.recovery import recover
+from scb.paper.experiments import task_of
 from scb.paper.experiments.recovery import exact
-from scb.paper.experiments.runs import task_of
 from scb.task.sampling import Batch, Tokens, generate, sample
 from scb.training.loop import train
 from scb.training.recipes import tuned
