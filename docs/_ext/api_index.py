@@ -37,6 +37,7 @@ OWN = (  # what one takes to write a source, a rule, a recipe, a sweep or a clai
             "where",
             "at",
             "values",
+            "groups",
             "by_value",
             "quartiles",
             "replicates",

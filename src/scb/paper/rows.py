@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from scb.jobs.table import Table, at, pick, values
+from scb.jobs.table import Table, at, groups, pick
 from scb.paper.outcome import Outcome
 
 
@@ -26,7 +26,7 @@ def in_ensembles(judge: Callable[[Table], Outcome], *given: Table | None) -> Out
     """The outcome in each ensemble that occurs in the tables. If a table does not name the
     ensemble, it is "strong"."""
     rows = joined(*(with_ensemble(table) for table in given if table is not None))
-    parts = {name: judge(pick(rows, ensemble=name)) for name in values(rows, "ensemble")}
+    parts = {name: judge(mine) for name, mine in groups(rows, "ensemble")}
     return Outcome.together(parts) if len(parts) > 1 else next(iter(parts.values()))
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from scb.jobs.table import Table, pick, values, where
+from scb.jobs.table import Table, groups, pick, values, where
 from scb.paper.claims.claim import claim
 from scb.paper.numbers import median, middle, over, share
 from scb.paper.outcome import Answer, Outcome, above, all_of, at_least, at_most, mostly
@@ -98,8 +98,7 @@ def softmax_error(attention: Table, dirichlet_attention: Table | None = None) ->
 
 def _larger(attention: Table) -> Outcome:
     cases = {}
-    for method in values(attention, "method"):
-        rows = pick(attention, method=method)
+    for method, rows in groups(attention, "method"):
         there = np.isfinite(rows["delta_50"])
         longest = where(rows, there & (rows["T"] == rows["T"].max()))["delta_50"]
         gets_there = longest.size > 0
@@ -132,7 +131,7 @@ def _larger(attention: Table) -> Outcome:
 def one_step_is_equal(one_step: Table) -> Outcome:
     """In 90 % of cases the steps of σ(w) with T²η and of a with η on one mini-batch differ by at
     most 5 % of their length for η ≤ 1/T, whatever T is; as a control, η = 10/T."""
-    worst = {x: pick(one_step, size=x)["error"].max() for x in values(one_step, "size")}
+    worst = {x: rows["error"].max() for x, rows in groups(one_step, "size")}
     cases = {f"ηT = {x:g}": {"error" if x <= 1 else "large": e} for x, e in worst.items()}
     small = one_step["error"][one_step["size"] <= 1]
     return Outcome.judged(mostly(small <= 0.05), cases=cases, large=None)

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from scb.jobs.table import Table, pick, values, where
+from scb.jobs.table import Table, groups, pick, values, where
 from scb.paper.claims.claim import claim
 from scb.paper.numbers import middle, share, spread
 from scb.paper.outcome import Outcome, all_of, at_least, at_most, mostly
@@ -93,12 +93,11 @@ def decoders_need_more_tokens(decoders: Table) -> Outcome:
     """
     needs = {}
     cases = {}
-    for model in values(decoders, "model"):
-        chosen = chosen_decoders(pick(decoders, model=model))
-        lengths = sorted(values(chosen, "length"))
+    for model, mine in groups(decoders, "model"):
+        chosen = chosen_decoders(mine)
         cases |= {
-            f"{model}, {n:,} tokens": {"left": spread(pick(chosen, length=n)["share"])}
-            for n in lengths
+            f"{model}, {n:,} tokens": {"left": spread(rows["share"])}
+            for n, rows in groups(chosen, "length")
         }
         enough = np.where(chosen["share"] <= 0.1, chosen["length"], np.inf)
         tasks = np.unique(chosen["replicate"])

@@ -1,7 +1,7 @@
 """Claims about several heads: the order in which they learn, the saddle of equal heads, which heads
 are learned, and spare heads."""
 
-from scb.jobs.table import Table, pick, values
+from scb.jobs.table import Table, groups, pick
 from scb.paper.claims.claim import claim
 from scb.paper.numbers import average, share
 from scb.paper.outcome import Outcome, all_of, at_least, at_most, between
@@ -32,7 +32,7 @@ def heads_in_turn(heads: Table) -> Outcome:
     its mean over tasks, with the 95 % interval, lies between 0.9 and 1.1 for every number of heads.
     """
     runs = _runs(heads, "random")
-    slopes = {H: average(pick(runs, heads=H)["slope"]) for H in values(runs, "heads")}
+    slopes = {H: average(rows["slope"]) for H, rows in groups(runs, "heads")}
     cases = {f"H = {H}": {"slope": slope} for H, slope in slopes.items()}
     return Outcome.judged(all_of(between(x, 0.9, 1.1) for x in slopes.values()), cases=cases)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from scb.jobs.table import Table, pick, where
+from scb.jobs.table import Table, groups, pick, where
 from scb.paper.claims.claim import LITERAL, claim
 from scb.paper.claims.projector import DRAWS, PROJECTORS, RIGHT
 from scb.paper.claims.rates import MAIN_THEOREM, bounded, exponents, rate_claim
@@ -47,9 +47,7 @@ def simulation_is_right(real_gradients: Table) -> Outcome:
     """In 90 % of the runs with real gradients, at each size, α_V, α_A and ‖Δ_A‖_μ lie in the range
     of the simulated runs at the same step, widened by 10 %, at nine of ten evaluations."""
     cases = {}
-    pairs = zip(real_gradients["N"].tolist(), real_gradients["method"].tolist(), strict=True)
-    for N, method in dict.fromkeys(pairs):
-        mine = pick(real_gradients, N=N, method=method)
+    for N, method, mine in groups(real_gradients, "N", "method"):
         simulated = pick(mine, gradients="simulated")
         real = where(mine, (mine["gradients"] == "real") & (mine["step"] > 0))
         hits = {column: inside(real, simulated, column) for column in WATCHED}
@@ -131,8 +129,7 @@ def plan_keeps_its_promises(planned: Table, plan: Table | None = None) -> Outcom
     """In 90 % of simulated runs at a size inside all assumptions, and in the real run: after Stage
     1 one of the signals is at least min{1/2, 1/(QN)}, after Stage 2 ‖Δ_A‖_μ² is at most what
     Stage 3 bears, and after Stage 3 both squared distances are at most ε."""
-    tasks = np.unique(planned["replicate"])
-    runs = [_promises(where(planned, planned["replicate"] == i)) for i in tasks]
+    runs = [_promises(run) for _, run in groups(planned, "replicate")]
     cases = {"simulated": _worst(runs)}
     good = [mostly(planned["inside"] > 0), mostly([kept for kept, _ in runs])]
     if plan is not None:

@@ -3,7 +3,7 @@ Gaussian noise, and about larger N."""
 
 import numpy as np
 
-from scb.jobs.table import Table, at, pick, values, where
+from scb.jobs.table import Table, at, groups, pick, where
 from scb.paper.claims.claim import LITERAL, TUNED, claim
 from scb.paper.numbers import CLOSE, average, share, spread
 from scb.paper.outcome import Answer, Outcome, all_of, between, mostly
@@ -64,8 +64,7 @@ def simulation_recovers(gaussian: Table) -> Outcome:
     larger. As printed it cannot be run: the batch, λ and the step size are not named."""
     cases = {}
     good = []
-    for N in values(gaussian, "N"):
-        mine = pick(gaussian, N=N)
+    for N, mine in groups(gaussian, "N"):
         ours, sgd = ends(mine, None, "proximal", "SGD")
         later = where(mine, (mine["method"] == "proximal") & (mine["stage"] > 1))
         worst = {
@@ -109,9 +108,8 @@ def simulation_predicts(prediction: Table) -> Outcome:
     """For SGD and for λ > 0, α and ‖Δ‖ of the simulation are those of real gradients on the same
     tasks after the same steps, to 10 % in the mean."""
     cases = {}
-    for lam in sorted(values(prediction, "lam")):
-        both = (pick(prediction, lam=lam, gradients=kind) for kind in ("real", "simulated"))
-        real, guess = map(at, both)
+    for lam, mine in groups(prediction, "lam"):
+        real, guess = (at(pick(mine, gradients=kind)) for kind in ("real", "simulated"))
         cases["SGD" if lam == 0 else f"λ = {lam:.0e}"] = {
             column: average(real[column] / guess[column])
             for column in ("alpha_A", "alpha_V", "delta_A", "delta_V")
@@ -150,18 +148,16 @@ def larger_N_alike(early_stopping: Table, larger_N: Table | None = None) -> Outc
     best, right = {}, {}
     for method in ("proximal", "SGD"):
         rows = pick(early_stopping, method=method)
-        tasks = np.unique(rows["replicate"])
-        best[method] = np.array([rows["dist_A_star"][rows["replicate"] == i].min() for i in tasks])
+        best[method] = np.array([run["dist_A_star"].min() for _, run in groups(rows, "replicate")])
         right[method] = at(rows)["alpha_A"] > 0
     star, misses = best["proximal"] <= CLOSE, best["SGD"] > CLOSE
     cases = {}
     if larger_N is not None:
-        for N in values(larger_N, "N"):
-            for batch in values(larger_N, "batch_size"):
-                (end,) = ends(pick(larger_N, N=N, batch_size=batch), 1000, "proximal")
-                early, right_now = end["dist_A_star"] <= CLOSE, end["alpha_A"] > 0
-                numbers = {"early": share(early), "early_right": share(early[right_now])}
-                cases[f"N = {N}, B = {batch}"] = numbers
+        for N, batch, runs in groups(larger_N, "N", "batch_size"):
+            (end,) = ends(runs, 1000, "proximal")
+            early, right_now = end["dist_A_star"] <= CLOSE, end["alpha_A"] > 0
+            numbers = {"early": share(early), "early_right": share(early[right_now])}
+            cases[f"N = {N}, B = {batch}"] = numbers
     return Outcome.judged(
         all_of([mostly(star), mostly(misses)]),
         all_of([mostly(star[right["proximal"]]), mostly(misses[right["SGD"]])]),

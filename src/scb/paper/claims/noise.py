@@ -3,7 +3,7 @@ the sign at the paper's batch size."""
 
 import numpy as np
 
-from scb.jobs.table import Table, at, pick, values
+from scb.jobs.table import Table, at, groups, pick
 from scb.paper.claims.claim import LITERAL, claim
 from scb.paper.experiments.training import lost_to_noise
 from scb.paper.numbers import share
@@ -44,15 +44,13 @@ def noise_dominates(noise_wins: Table) -> Outcome:
     farther than 0.1 from Q and ‖Δ_A‖_μ not below |α_A|·√K_Q."""
     cases = {}
     lost = {name: [] for name in METHODS}
-    for K_P in sorted(values(noise_wins, "K_P")):
-        for batch in sorted(values(noise_wins, "batch_size")):
-            cell = pick(noise_wins, K_P=K_P, batch_size=batch)
-            inside = K_P * cell["N"][0] >= 1
-            numbers = cases[f"K_P = {K_P:g}, B = {batch}"] = {}
-            for name, method in METHODS.items():
-                found = lost_to_noise(at(pick(cell, method=method), END))
-                numbers[name if inside else f"{name}_out"] = share(found)
-                lost[name] += found.tolist() if inside else []
+    for K_P, batch, cell in groups(noise_wins, "K_P", "batch_size"):
+        inside = K_P * cell["N"][0] >= 1
+        numbers = cases[f"K_P = {K_P:g}, B = {batch}"] = {}
+        for name, method in METHODS.items():
+            found = lost_to_noise(at(pick(cell, method=method), END))
+            numbers[name if inside else f"{name}_out"] = share(found)
+            lost[name] += found.tolist() if inside else []
     sgd, *proximal = (np.array(found, dtype=bool) for found in lost.values())
     ahead, ahead_large = (share(sgd[sgd != found]) for found in proximal)
     absent = {f"{name}{place}": None for name in METHODS for place in ("", "_out")}

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from scb.jobs.table import Table, by_value, pick, values, where
+from scb.jobs.table import Table, by_value, groups, pick, where
 from scb.paper.claims.claim import claim
 from scb.paper.experiments.projector import GOAL
 from scb.paper.numbers import Number, average, minus, share
@@ -68,17 +68,15 @@ def noise_at_the_start(start_noise: Table) -> Outcome:
     """
     cases = {}
     good = []
-    for N in values(start_noise, "N"):
-        for projector, name in PROJECTORS.items():
-            rows = pick(start_noise, N=N, projector=projector)
-            long = where(rows, rows["T"] >= 1000)
-            T, squares = by_value(long, "T", "exact", np.mean)
-            slope = log_log_slope(long["T"], long["exact"])
-            ratio = average(rows["square"] / rows["exact"])
-            falls = at_most(slope, -0.9) if projector == "mu" else at_least(slope, -0.5)
-            good += [falls, between(ratio, 0.75, 1.25)]
-            ends = {"first": squares[0], "last": squares[-1], "T": T[0], "T_last": T[-1]}
-            cases[f"N = {N}, {name}"] = ends | {"slope": slope, "ratio": ratio}
+    for N, projector, rows in groups(start_noise, "N", "projector"):
+        long = where(rows, rows["T"] >= 1000)
+        T, squares = by_value(long, "T", "exact", np.mean)
+        slope = log_log_slope(long["T"], long["exact"])
+        ratio = average(rows["square"] / rows["exact"])
+        falls = at_most(slope, -0.9) if projector == "mu" else at_least(slope, -0.5)
+        good += [falls, between(ratio, 0.75, 1.25)]
+        ends = {"first": squares[0], "last": squares[-1], "T": T[0], "T_last": T[-1]}
+        cases[f"N = {N}, {PROJECTORS[projector]}"] = ends | {"slope": slope, "ratio": ratio}
     return Outcome.judged(all_of(good), cases=cases)
 
 
@@ -96,8 +94,7 @@ def fewer_wrong_signs(wrong_signs: Table) -> Outcome:
     two intervals overlap."""
     cases = {}
     apart = Answer.UNSURE
-    for T in sorted(values(wrong_signs, "T")):
-        rows = pick(wrong_signs, T=T)
+    for T, rows in groups(wrong_signs, "T"):
         wrong = {x: share(pick(rows, projector=x)["right"] == 0) for x in PROJECTORS}
         if T == 5000:
             apart = at_most(minus(wrong["mu"], wrong["euclidean"]), 0)
@@ -138,16 +135,14 @@ def spread_decides(spread_of_mu: Table) -> Outcome:
     simulated = pick(spread_of_mu, gradients="simulated")
     cases = {}
     good = []
-    for chain in values(simulated, "chain"):
-        of_chain = pick(simulated, chain=chain)
-        for spread in sorted(values(of_chain, "spread")):
-            by_projector = power_laws(pick(of_chain, spread=spread), RIGHT, DRAWS)
-            for projector, name in PROJECTORS.items():
-                power_law, low, high = by_projector[projector]
-                slope = Number(power_law.exponent, low, high)
-                cases[f"{chain}, spread {spread:g}, {name}"] = {"slope": slope}
-                # Other spreads are shown, and decide nothing
-                if spread in (1, 2):
-                    expected = 2 if (spread, projector) == (2, "euclidean") else 1
-                    good.append(between(slope, expected - 0.5, expected + 0.5))
+    for chain, spread, runs in groups(simulated, "chain", "spread"):
+        by_projector = power_laws(runs, RIGHT, DRAWS)
+        for projector, name in PROJECTORS.items():
+            power_law, low, high = by_projector[projector]
+            slope = Number(power_law.exponent, low, high)
+            cases[f"{chain}, spread {spread:g}, {name}"] = {"slope": slope}
+            # Other spreads are shown, and decide nothing
+            if spread in (1, 2):
+                expected = 2 if (spread, projector) == (2, "euclidean") else 1
+                good.append(between(slope, expected - 0.5, expected + 0.5))
     return Outcome.judged(all_of(good), cases=cases)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scb.jobs.table import Table, pick, where
+from scb.jobs.table import Table, at, groups, pick
 from scb.paper.claims.claim import TUNED, claim
 from scb.paper.claims.projector import PROJECTORS
 from scb.paper.experiments.large import LARGE_BASE
@@ -201,9 +201,7 @@ def theorem_holds(theorem: Table) -> Outcome:
     of_the_right = []
     good = []
     for projector, name in PROJECTORS.items():
-        rows = pick(theorem, projector=projector)
-        tasks = np.unique(rows["replicate"])
-        rows = where(rows, np.array([np.flatnonzero(rows["replicate"] == i)[-1] for i in tasks]))
+        rows = at(pick(theorem, projector=projector))
         close = (rows["dist_A"] <= CLOSE) & (rows["dist_V"] <= CLOSE) & rows["inside"]
         right = rows["alpha_V"] > 0
         good.append(mostly(close))
@@ -230,10 +228,7 @@ def windows_work(windows: Table) -> Outcome:
     longest = pick(windows, length=windows["length"].max())
     cases = {}
     good = Answer.UNSURE
-    for data, law in dict.fromkeys(
-        zip(windows["data"].tolist(), windows["law"].tolist(), strict=True)
-    ):
-        rows = pick(longest, data=data, law=law)
+    for data, law, rows in groups(longest, "data", "law"):
         close = (rows["dist_V"] <= CLOSE) & (rows["dist_A"] <= CLOSE)
         if (data, law) == ("sequence", "of the task"):
             good = mostly(close)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from scb.jobs.table import Table, by_value, pick, values, where
+from scb.jobs.table import Table, by_value, groups, pick, values, where
 from scb.paper.claims.claim import claim
 from scb.paper.numbers import share, span, spread
 from scb.paper.outcome import Outcome, all_of, at_least, at_most, between, mostly
@@ -34,9 +34,7 @@ def error_takes_samples(stage_two: Table) -> Outcome:
     best of the λ that were tried; and at the largest T it is smaller with ℓ1."""
     plain = pick(stage_two, multiple=0.0)
     tried = where(stage_two, stage_two["multiple"] > 0)
-    best = {
-        T: min(by_value(pick(tried, T=T), "multiple", "samples")[1]) for T in values(plain, "T")
-    }
+    best = {T: min(by_value(rows, "multiple", "samples")[1]) for T, rows in groups(tried, "T")}
     T, ours = (np.array(column) for column in zip(*sorted(best.items()), strict=True))
     cases = {
         "SGD": {"slope": log_log_slope(plain["T"], plain["samples"])},
@@ -69,10 +67,10 @@ def error_takes_samples(stage_two: Table) -> Outcome:
 def error_grows_with_T(stage_two_error: Table) -> Outcome:
     """At one batch size ‖Δ_A‖_μ² after Stage 2 grows with T at an exponent between 0.9 and 1.1
     without ℓ1, and of at most 0.2 with λ = 4 standard deviations of one entry's noise."""
-    slopes = {}
-    for multiple in values(stage_two_error, "multiple"):
-        rows = pick(stage_two_error, multiple=multiple)
-        slopes[multiple] = log_log_slope(rows["T"], rows["square_A"])
+    slopes = {
+        multiple: log_log_slope(rows["T"], rows["square_A"])
+        for multiple, rows in groups(stage_two_error, "multiple")
+    }
     return Outcome.judged(
         all_of([between(slopes[0.0], 0.9, 1.1), at_most(slopes[max(slopes)], 0.2)]),
         cases={f"λ = {m:g}σ" if m else "SGD": {"slope": slope} for m, slope in slopes.items()},

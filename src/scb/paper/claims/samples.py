@@ -3,7 +3,7 @@ paper's open questions."""
 
 import numpy as np
 
-from scb.jobs.table import Table, pick, values, where
+from scb.jobs.table import Table, groups, pick, values, where
 from scb.paper.claims.claim import TUNED, claim
 from scb.paper.numbers import CLOSE, MOST, Number, median, middle, share, span, spread
 from scb.paper.outcome import Answer, Outcome, all_of, at_least, at_most, between, mostly
@@ -31,9 +31,8 @@ def transfer_is_flat(transfer: Table) -> Outcome:
     """For each overlap the number of samples until both distances are ε goes like T^x; the 95 %
     interval of x lies between -0.1 and 0.1."""
     cases = {}
-    for overlap in values(transfer, "overlap"):
+    for overlap, rows in groups(transfer, "overlap"):
         if overlap:
-            rows = pick(transfer, overlap=overlap)
             cases[f"overlap {overlap:g}"] = _growth(rows["T"], rows["reached"])
     good = all_of(between(case["slope"], -0.1, 0.1) for case in cases.values())
     return Outcome.judged(good, cases=cases)
@@ -111,8 +110,7 @@ def error_is_harmless(transfer_to_the_letter: Table) -> Outcome:
     runs = where(runs, _meets(runs))
     cases = {}
     good = []
-    for c in sorted(values(runs, "c")):
-        rows = pick(runs, c=c)
+    for c, rows in groups(runs, "c"):
         small, flat = rows["influence"] <= 0.5, rows["growth"] <= 1.1
         good += [mostly(small), mostly(flat)]
         columns = {name: spread(rows[name]) for name in ("ratio", "influence", "growth")}
@@ -200,13 +198,10 @@ def scratch_is_flat(transfer: Table, support: Table) -> Outcome:
 def trained_value_transfers(pretrained: Table) -> Outcome:
     """For every N, T, sparsity and distribution of the table, both distances end within 0.05 in
     90 % of runs at overlap 0.6."""
-    names = ("N", "T", "sparsity", "family")
     cases = {}
     good = []
-    for case in dict.fromkeys(zip(*(pretrained[name].tolist() for name in names), strict=True)):
-        rows = pick(pretrained, **dict(zip(names, case, strict=True)))
+    for N, T, sparsity, family, rows in groups(pretrained, "N", "T", "sparsity", "family"):
         good.append(mostly(rows["learned"]))
-        N, T, sparsity, family = case
         numbers = {"learned": share(rows["learned"]), "samples": median(rows["samples"])}
         cases[f"N = {N}, T = {T:,}, sparsity {sparsity}, {family}"] = numbers
     return Outcome.judged(all_of(good), cases=cases)
@@ -255,8 +250,8 @@ def few_samples(support: Table, transfer: Table) -> Outcome:
     return Outcome.judged(
         all_of([at_most(slope, LOGS), at_least(factor, 10)]),
         cases={
-            f"T = {t:,}": {"samples": spread(pick(support, T=t)["likelihood"])}
-            for t in sorted(values(support, "T"))
+            f"T = {t:,}": {"samples": spread(rows["likelihood"])}
+            for t, rows in groups(support, "T")
         },
         slope=slope,
         factor=factor,

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from scb.arrays import Array
 from scb.drawing import COLOURS, MARKERS, caption, look, panels
-from scb.jobs.table import Table, pick, replicates, values
+from scb.jobs.table import Table, groups, pick, replicates, values
 from scb.paper.claims.heads import READABLE
 
 READ = {
@@ -23,8 +23,7 @@ def several_heads(title: str, heads: Table, sparse_heads: Table) -> Figure:
     heads."""
     figure, (left, middle, right) = panels(3, title, height=3.6)
     random = pick(heads, start="random")
-    for i, number in enumerate(values(random, "number")):
-        rows = pick(random, number=number)
+    for i, (number, rows) in enumerate(groups(random, "number")):
         style = {"color": COLOURS[i], "marker": MARKERS[i], "linestyle": "none", "markersize": 3}
         left.plot(rows["predicted"], rows["measured"], label=f"σ$_{number}$", **style)
     ends = [random["predicted"].min(), random["predicted"].max()]

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from scb.drawing import COLOURS, MARKERS, caption, look, panels
-from scb.jobs.table import Table, pick, replicates, where
+from scb.jobs.table import Table, groups, pick, replicates, where
 from scb.paper.claims.large import RIGHT
 from scb.paper.claims.projector import PROJECTORS
 from scb.paper.figures.bars import share_bars
@@ -32,8 +32,7 @@ def real(title: str, table: Table) -> Figure:
         for number, gradients in enumerate(("simulated", "real")):
             runs = pick(largest, gradients=gradients)
             style: dict[str, Any] = {"color": COLOURS[number], "linewidth": 1.2 - 0.4 * number}
-            for i in np.unique(runs["trial"]):
-                run = pick(runs, trial=i)
+            for _, run in groups(runs, "trial"):
                 ax.plot(run["step"], np.where(run[column] > 0, run[column], np.nan), **style)
             ax.plot([], [], label=gradients, **style)
         ax.set(title=CURVES[column], xlabel="step")

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from scb.drawing import COLOURS, band, caption, grid, look, panels
-from scb.jobs.table import Table, by_value, pick, quartiles, replicates, values
+from scb.jobs.table import Table, by_value, groups, pick, quartiles, replicates, values
 from scb.paper.experiments.population import residual
 from scb.paper.figures.training import with_right_sign
 from scb.theory.dynamics import population_drift
@@ -57,7 +57,7 @@ def softmax(title: str, patterns: Table, table: Table) -> Figure:
 def _by_samples(ax: Axes, table: Table, y: str, number: int, label: str) -> None:
     """Runs use different numbers of samples: their curves are read off at common ones, and end
     where the shortest does."""
-    runs = [pick(table, replicate=i) for i in np.unique(table["replicate"])]
+    runs = [run for _, run in groups(table, "replicate")]
     xs = np.linspace(0, min(run["samples"][-1] for run in runs), 80)
     curves = {
         "samples": np.tile(xs, len(runs)),

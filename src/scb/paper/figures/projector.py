@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from scb.drawing import COLOURS, LINES, MARKERS, caption, look, panels
-from scb.jobs.table import Table, by_value, pick, replicates, values
+from scb.jobs.table import Table, by_value, groups, pick, replicates
 from scb.paper.experiments.projector import GOAL
 from scb.paper.figures.bars import share_bars
 from scb.paper.stage_one import least_batches, stage_one_slopes
@@ -44,8 +44,7 @@ def projectors(title: str, noise: Table, signs: Table, stage_one: Table) -> Figu
 
 def _noise(ax: Axes, table: Table, number: int, name: str) -> None:
     """The noise at the start, exact (lines) and measured (marks); paler for the larger N."""
-    for size, N in enumerate(values(table, "N")):
-        mine = pick(table, N=N)
+    for size, (N, mine) in enumerate(groups(table, "N")):
         T, exact = by_value(mine, "T", "exact", np.mean)
         shade = {"alpha": 1.0 if size == 0 else 0.45, "color": COLOURS[number]}
         line = {"linestyle": LINES[number], "label": name if size == 0 else None}

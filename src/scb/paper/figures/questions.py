@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from scb.drawing import COLOURS, MARKERS, caption, grid, label_outer, look, panels
-from scb.jobs.table import Table, by_value, concatenate, pick, replicates, values
+from scb.jobs.table import Table, by_value, concatenate, groups, pick, replicates, values
 from scb.paper.claims.projector import PROJECTORS
 from scb.paper.figures.bars import log_ticks, quartile_bars, share_bars
 from scb.paper.numbers import Number
@@ -88,8 +88,8 @@ def spread_of_mu(title: str, table: Table) -> Figure:
     and the exponent of the least batch in T against the spread, with both projectors."""
     figure, (left, right) = panels(2, title, width=4.4, height=3.6)
     simulated = pick(table, gradients="simulated")
-    for number, spread in enumerate(values(pick(simulated, chain="strong"), "spread")):
-        mine = pick(simulated, chain="strong", spread=spread, projector="euclidean")
+    shown = pick(simulated, chain="strong", projector="euclidean")
+    for number, (spread, mine) in enumerate(groups(shown, "spread")):
         law = power_law(mine, RIGHT)
         T, each = least_at_each(mine, RIGHT)
         left.plot(T, law.least(T), label=f"max μ / min μ = {spread:g}", **look(number))

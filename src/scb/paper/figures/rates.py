@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from scb.drawing import COLOURS, MARKERS, caption, grid, look, panels
-from scb.jobs.table import Table, pick, replicates, values
+from scb.jobs.table import Table, groups, replicates, values
 from scb.paper.claims.projector import PROJECTORS
 from scb.paper.claims.rates import AXES, exponents
 from scb.paper.experiments.large import LARGE_BASE
@@ -86,8 +86,7 @@ def regulariser(title: str, least: Table, error: Table) -> Figure:
     """F16: samples of Stage 2, and ‖Δ_A‖² at one batch size, against T, without and with ℓ1."""
     figure, (ax, beside) = panels(2, title, width=4.2, height=3.2)
     for target, table, column in ((ax, least, "samples"), (beside, error, "square_A")):
-        for number, multiple in enumerate(values(table, "multiple")):
-            rows = pick(table, multiple=multiple)
+        for number, (multiple, rows) in enumerate(groups(table, "multiple")):
             slope = log_log_slope(rows["T"], rows[column]).estimate
             name = "SGD" if multiple == 0 else f"λ = {multiple:g}σ"
             quartile_bars(target, rows, "T", column, number, f"{name}: T$^{{{slope:.2f}}}$")
@@ -112,8 +111,8 @@ def softmax(title: str, attention: Table, elsewhere: Table) -> Figure:
     tables = {"strong": attention, "dirichlet": elsewhere}
     for row, (ensemble, table) in zip(axes, tables.items(), strict=True):
         for ax, (column, words) in zip(row, columns.items(), strict=True):
-            for number, method in enumerate(values(table, "method")):
-                quartile_bars(ax, pick(table, method=method), "T", column, number, method)
+            for number, (method, rows) in enumerate(groups(table, "method")):
+                quartile_bars(ax, rows, "T", column, number, method)
             log_ticks(ax, values(table, "T"))
             ax.set(xlabel="sequence length T", title=f"{ensemble}: {words}")
     axes[0, 0].legend(fontsize=7)
@@ -131,9 +130,8 @@ def theorem(title: str, table: Table) -> Figure:
     wrong sign are thin dashed lines.
     """
     figure, axes = panels(2, title, width=4.2, height=3.0)
-    for number, projector in enumerate(values(table, "projector")):
-        rows = pick(table, projector=projector)
-        runs = [pick(rows, replicate=i) for i in np.unique(rows["replicate"])]
+    for number, (projector, rows) in enumerate(groups(table, "projector")):
+        runs = [run for _, run in groups(rows, "replicate")]
         right = [run["alpha_V"][-1] > 0 for run in runs]
         label: str | None = f"{PROJECTORS[projector]}\nsign right in {sum(right)} of {len(runs)}"
         for run, good in sorted(zip(runs, right, strict=True), key=lambda pair: not pair[1]):
@@ -171,12 +169,10 @@ def windows(title: str, table: Table, marginal: Table) -> Figure:
     frequencies.set(title=f"frequencies in {marginal['length'][0]:,} tokens")
     frequencies.tick_params(labelsize=7)
     frequencies.legend(fontsize=7)
-    kinds = list(dict.fromkeys(zip(table["data"].tolist(), table["law"].tolist(), strict=True)))
     distances = {"dist_A": "‖A − Q‖$_μ$", "dist_V": "‖V − P‖$_μ$"}
     for ax, (column, name) in zip(axes, distances.items(), strict=True):
-        for number, (data, law) in enumerate(kinds):
+        for number, (data, law, mine) in enumerate(groups(table, "data", "law")):
             label = "independent samples" if data == "independent" else MU_FROM[law]
-            mine = pick(table, data=data, law=law)
             apart = mine | {"length": mine["length"] * 1.08 ** (number - 1)}
             quartile_bars(ax, apart, "length", column, number, label)
         ax.axhline(0.05, color="0.5", linewidth=0.8, linestyle=":")

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from scb.drawing import caption, look, panels
-from scb.jobs.table import Table, by_value, pick, quartiles, replicates, values
+from scb.jobs.table import Table, by_value, groups, pick, quartiles, replicates, values
 from scb.paper.figures.bars import share_bars
 from scb.paper.numbers import average
 
@@ -17,9 +17,9 @@ def transfer(title: str, table: Table, drift: Table) -> Figure:
     figure, (ax,) = panels(1, title, width=6.0, height=3.4)
     lines = {"from scratch, sign resolved by skewness": (pick(table, overlap=0.0), "reached")}
     lines |= {
-        f"transferred, overlap {o:g}": (pick(table, overlap=o), "reached")
-        for o in values(table, "overlap")
-        if o
+        f"transferred, overlap {overlap:g}": (rows, "reached")
+        for overlap, rows in groups(table, "overlap")
+        if overlap
     }
     _against_T(
         ax, lines, apart=0.04, drift=drift, by_drift="Stage 1 by the drift alone (simulated)"
@@ -86,12 +86,11 @@ def bound(title: str, table: Table) -> Figure:
     """F11: squared errors divided by the Cramér–Rao bound."""
     figure, axes = panels(2, title, height=3.0)
     for ax, name, error in zip(axes, "PQ", ("V − P", "A − Q"), strict=True):
-        for number, N in enumerate(values(table, "N")):
-            rows = pick(table, N=N)
+        for number, (N, rows) in enumerate(groups(table, "N")):
             n = np.array(values(rows, "n"))
             ratio = [
-                average(pick(rows, n=size)[f"square_{name}"] / pick(rows, n=size)[f"bound_{name}"])
-                for size in n
+                average(fits[f"square_{name}"] / fits[f"bound_{name}"])
+                for _, fits in groups(rows, "n")
             ]
             middle = np.array([x.estimate for x in ratio])
             ends = np.abs(np.array([(x.low, x.high) for x in ratio]).T - middle)

@@ -6,7 +6,17 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from scb.drawing import COLOURS, band, caption, grid, mark, panels, star_marker
-from scb.jobs.table import Table, at, concatenate, pick, quartiles, replicates, values, where
+from scb.jobs.table import (
+    Table,
+    at,
+    concatenate,
+    groups,
+    pick,
+    quartiles,
+    replicates,
+    values,
+    where,
+)
 
 NAMES = {
     "proximal": "proximal, λ = 1e-5",
@@ -74,7 +84,7 @@ def sizes(title: str, smallest: Table, others: Table) -> Figure:
     """F6: distances and loss for each N, over the paper's 1,000 steps."""
     compared = where(smallest, np.isin(smallest["method"], ("proximal", "SGD")))
     table = concatenate(
-        [with_right_sign(pick(part, N=N)) for part in (compared, others) for N in values(part, "N")]
+        [with_right_sign(rows) for part in (compared, others) for _, rows in groups(part, "N")]
     )
     Ns = values(table, "N")
     figure, axes = grid(len(Ns), 3, title, height=2.1)
@@ -126,7 +136,7 @@ def _setting(table: Table, one_N: bool = True) -> str:
     tasks = (
         replicates(table)
         if one_N
-        else f"{min(replicates(pick(table, N=n)) for n in values(table, 'N'))} or more"
+        else f"{min(replicates(rows) for _, rows in groups(table, 'N'))} or more"
     )
     shown = (
         f"median and quartiles over the {tasks} random tasks on which noise chose the right sign"
@@ -149,10 +159,8 @@ def _columns(
 
 
 def _methods(ax: Axes, table: Table, column: str) -> None:
-    for method in values(table, "method"):
-        band(
-            ax, quartiles(pick(table, method=method), "step", column), NUMBER[method], NAMES[method]
-        )
+    for method, rows in groups(table, "method"):
+        band(ax, quartiles(rows, "step", column), NUMBER[method], NAMES[method])
 
 
 def _stages(ax: Axes) -> None:

@@ -5,10 +5,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from scb.drawing import COLOURS, caption, panels
-from scb.jobs.table import Table, pick, replicates, values
+from scb.jobs.table import Table, groups, pick, replicates, values
 from scb.paper.figures.bars import share_bars
-
-CASE = ("N", "T", "sparsity", "family")
 
 
 def pretrained(title: str, table: Table, overlaps: Table) -> Figure:
@@ -34,8 +32,7 @@ def pretrained(title: str, table: Table, overlaps: Table) -> Figure:
 def _by_overlap(ax: Axes, table: Table) -> None:
     """The share that learns against the overlap, for each θ; and the overlap that the paper asks
     for."""
-    for number, theta in enumerate(values(table, "theta")):
-        rows = pick(table, theta=theta)
+    for number, (theta, rows) in enumerate(groups(table, "theta")):
         share_bars(ax, rows, "overlap", "learned", number, f"θ = {theta:g}")
     bound = float(np.median(table["bound"]))
     ax.axvline(bound, color="0.5", linewidth=0.8)
@@ -46,13 +43,11 @@ def _by_overlap(ax: Axes, table: Table) -> None:
 
 def _by_case(ax: Axes, table: Table) -> None:
     """A row for each size, sparsity and family: the samples of the runs, and how many learn."""
-    cases = dict.fromkeys(zip(*(table[name].tolist() for name in CASE), strict=True))
     labels = []
-    for row, case in enumerate(cases):
-        mine = pick(table, **dict(zip(CASE, case, strict=True)))
+    cases = groups(table, "N", "T", "sparsity", "family")
+    for row, (N, T, sparsity, family, mine) in enumerate(cases):
         low, median, high = np.quantile(mine["samples"], (0.25, 0.5, 0.75))
         ax.errorbar(median, row, xerr=[[median - low], [high - median]], color=COLOURS[0], fmt="o")
-        N, T, sparsity, family = case
         words = {"strong": "", "zipf": ", Zipf μ", "flat": ", flat P"}[family]
         learned = f"{mine['learned'].sum()}/{len(mine['learned'])}"
         labels.append(f"N = {N}, T = {T:,}, Q = {sparsity}{words}: {learned}")

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from scb.drawing import COLOURS, band, caption, look, panels
-from scb.jobs.table import Table, pick, quartiles, values, where
+from scb.jobs.table import Table, groups, pick, quartiles, values, where
 from scb.paper.numbers import median, spread
 from scb.paper.tuned import best_setting, chosen_decoders, transferred
 
@@ -134,9 +134,8 @@ def stages(title: str, table: Table, decoders: Table) -> Figure:
     figure, (course, plane, sequences) = panels(3, title, 4.0, 3.6)
     _course(course, _common(pick(table, start="fresh")))
     _plane(plane, table)
-    for number, model in enumerate(values(decoders, "model")):
-        rows = chosen_decoders(pick(decoders, model=model))
-        band(sequences, quartiles(rows, "length", "share"), number, model)
+    for number, (model, rows) in enumerate(groups(decoders, "model")):
+        band(sequences, quartiles(chosen_decoders(rows), "length", "share"), number, model)
     sequences.axhline(0.1, color="0.5", linewidth=0.8, linestyle=":")
     sequences.set(xscale="log", yscale="log", xlabel="tokens of one sequence")
     sequences.set_title("held out: share of the excess loss left")
@@ -167,11 +166,10 @@ def _course(ax: Axes, fresh: Table) -> None:
 
 def _plane(ax: Axes, table: Table) -> None:
     """The two signals against each other, from each start, one line per task."""
-    for number, start in enumerate(values(table, "start")):
+    for number, (start, runs) in enumerate(groups(table, "start")):
         colour: dict[str, Any] = {"color": COLOURS[number]}
         label: str | None = start
-        for i in np.unique(table["replicate"]):
-            run = pick(table, start=start, replicate=i)
+        for _, run in groups(runs, "replicate"):
             seen = where(run, run["signal"] > 0)
             line = colour | {"linewidth": 0.9, "alpha": 0.8, "label": label}
             ax.plot(seen["alpha_V"], seen["alpha_A"], **line)
