@@ -1,8 +1,10 @@
 """The rows of tables that a judge uses: joined, divided by ensemble, or at the end of runs."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scb.jobs.table import Table, at, groups, pick
 from scb.paper.outcome import Outcome
@@ -20,6 +22,11 @@ def joined(*given: Table | None) -> Table:
     tables = [table for table in given if table is not None]
     names = [name for name in tables[0] if all(name in table for table in tables)]
     return {name: np.concatenate([table[name] for table in tables]) for name in names}
+
+
+def both_ends(T: NDArray[Any], found: NDArray[Any]) -> dict[str, Any]:
+    """What was found at the smallest and at the largest T, under the names that claims use."""
+    return {"first": found[0], "last": found[-1], "T": T[0], "T_last": T[-1]}
 
 
 def in_ensembles(judge: Callable[[Table], Outcome], *given: Table | None) -> Outcome:

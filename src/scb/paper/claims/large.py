@@ -12,6 +12,7 @@ from scb.paper.claims.rates import MAIN_THEOREM, bounded, exponents, rate_claim
 from scb.paper.experiments.large import LARGE_BASE
 from scb.paper.numbers import MOST, Number, share
 from scb.paper.outcome import Outcome, all_of, at_least, at_most, between, mostly
+from scb.paper.rows import both_ends
 from scb.paper.stage_one import power_laws
 from scb.theory.constants import attention_error
 
@@ -83,15 +84,8 @@ def sign_by_drift_alone(long_signs: Table) -> Outcome:
     for projector, expected in (("euclidean", 2), ("mu", 1)):
         law, low, high = laws[projector]
         T = np.unique(pick(long_signs, projector=projector)["T"])
-        first, *_, last = law.least(T)
-        cases[PROJECTORS[projector]] = {
-            "first": first,
-            "last": last,
-            "T": T[0],
-            "T_last": T[-1],
-            "slope": Number(law.exponent, low, high),
-        }
-        slope = cases[PROJECTORS[projector]]["slope"]
+        slope = Number(law.exponent, low, high)
+        cases[PROJECTORS[projector]] = both_ends(T, law.least(T)) | {"slope": slope}
         good.append(between(slope, expected - 0.5, expected + 0.5))
     return Outcome.judged(all_of(good), cases=cases)
 

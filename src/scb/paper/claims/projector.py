@@ -9,6 +9,7 @@ from scb.paper.claims.claim import claim
 from scb.paper.experiments.projector import GOAL
 from scb.paper.numbers import Number, average, minus, share
 from scb.paper.outcome import Answer, Outcome, all_of, at_least, at_most, between
+from scb.paper.rows import both_ends
 from scb.paper.slopes import log_log_slope
 from scb.paper.stage_one import least_batches, power_laws, stage_one_slopes
 
@@ -29,8 +30,7 @@ def _exponents(stage_one: Table) -> dict[str, dict[str, Any]]:
     found = {}
     for projector, slope in stage_one_slopes(stage_one, DRAWS).items():
         T, batches = least_batches(pick(stage_one, projector=projector))
-        ends = {"first": batches[0], "last": batches[-1], "T": T[0], "T_last": T[-1]}
-        found[PROJECTORS[projector]] = ends | {"slope": Number(*slope)}
+        found[PROJECTORS[projector]] = both_ends(T, batches) | {"slope": Number(*slope)}
     return found
 
 
@@ -75,8 +75,8 @@ def noise_at_the_start(start_noise: Table) -> Outcome:
         ratio = average(rows["square"] / rows["exact"])
         falls = at_most(slope, -0.9) if projector == "mu" else at_least(slope, -0.5)
         good += [falls, between(ratio, 0.75, 1.25)]
-        ends = {"first": squares[0], "last": squares[-1], "T": T[0], "T_last": T[-1]}
-        cases[f"N = {N}, {PROJECTORS[projector]}"] = ends | {"slope": slope, "ratio": ratio}
+        numbers = both_ends(T, squares) | {"slope": slope, "ratio": ratio}
+        cases[f"N = {N}, {PROJECTORS[projector]}"] = numbers
     return Outcome.judged(all_of(good), cases=cases)
 
 

@@ -8,6 +8,7 @@ from scb.jobs.table import Table, by_value, groups, pick, values, where
 from scb.paper.claims.claim import claim
 from scb.paper.numbers import share, span, spread
 from scb.paper.outcome import Outcome, all_of, at_least, at_most, between, mostly
+from scb.paper.rows import both_ends
 from scb.paper.slopes import LOGS, log_log_slope
 
 ALONE = "Stage 2 alone from α = 1/(QN) without error; centred, μ-projector; η = 0.1"
@@ -147,11 +148,7 @@ def _least(rows: Table) -> dict[str, Any]:
     """The least batch at the end and its exponent; the exponent where Stage 2 ends."""
     end, stage = (pick(rows, ending=ending) for ending in ("the end", "stage 2"))
     T, batches = by_value(end, "T", "batch_size")
-    return {
-        "first": batches[0],
-        "last": batches[-1],
-        "T": T[0],
-        "T_last": T[-1],
+    return both_ends(T, batches) | {
         "slope": log_log_slope(end["T"], end["batch_size"]),
         "none": share(np.isinf(end["batch_size"])),
         "stage": log_log_slope(stage["T"], stage["batch_size"]),

@@ -10,7 +10,7 @@ from scb.drawing import COLOURS, MARKERS, caption, look, panels
 from scb.jobs.table import Table, groups, pick, replicates, where
 from scb.paper.claims.large import RIGHT
 from scb.paper.claims.projector import PROJECTORS
-from scb.paper.figures.bars import share_bars
+from scb.paper.figures.bars import share_bars, small_legend
 from scb.paper.stage_one import least_at_each, power_laws, share_by_power_law
 from scb.theory.constants import attention_error
 
@@ -58,10 +58,9 @@ def signs(title: str, table: Table) -> Figure:
     right.plot(ratio, share_by_power_law(ratio, RIGHT), **expected)
     words = f"least B for {RIGHT:.0%} right signs, B$_T$"
     left.set(xscale="log", yscale="log", xlabel="sequence length T", title=words)
-    left.set_ylim(top=30 * left.get_ylim()[1])  # room for the legend
-    left.legend(loc="upper left", fontsize=7)
+    small_legend(left, room=30)
     right.set(xscale="log", xlabel="B / B$_T$", title="share of right signs", ylim=(0.4, 1.03))
-    right.legend(loc="lower right", fontsize=7)
+    small_legend(right, "lower right")
     caption(
         figure,
         f"N = 3, sparsity 2, η = 0.05, {replicates(table)} random tasks per point, no sign "
@@ -119,11 +118,11 @@ def plan(title: str, table: Table) -> Figure:
         for end in ends[:-1]:
             ax.axvline(end, color="0.8", linewidth=0.8)
         ax.set_xlabel("step; lines between stages")
-    signals.legend(fontsize=7, loc="upper left")
+    small_legend(signals)
     signals.set(title="signals")
     errors.set(title="squared errors", yscale="log")
     errors.set_ylim(top=1e7)  # room for the legend
-    errors.legend(fontsize=7, loc="upper left", ncols=2)
+    small_legend(errors, ncols=2)
     sizes = f"N = {N:g}, T = {table['T'][0]}, Q = {sparsity:g}, ε = {epsilon:g}"
     caption(
         figure,

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from scb.drawing import caption, panels
 from scb.jobs.table import Table, pick, replicates, values, where
 from scb.paper.experiments.training import lost_to_noise
-from scb.paper.figures.bars import log_ticks, share_bars
+from scb.paper.figures.bars import log_ticks, share_bars, small_legend
 
 METHODS = {
     "proximal, sign settled": "proximal, λ = 1e-5",
@@ -27,7 +27,7 @@ def noise_wins(title: str, table: Table) -> Figure:
         log_ticks(ax, values(kept, "batch_size"))
         ax.set(yscale="linear", ylim=(-0.03, 1.03), title=name, xlabel="batch size B")
     axes[0].set_ylabel("share of tasks not lost to noise")
-    axes[0].legend(fontsize=7, loc="upper left")
+    small_legend(axes[0])
     caption(
         figure,
         f"N = {table['N'][0]}, T = {table['T'][0]:,}, sparsity 2, uniform ensemble moved to K$_P$, "

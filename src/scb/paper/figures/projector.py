@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from scb.drawing import COLOURS, LINES, MARKERS, caption, look, panels
 from scb.jobs.table import Table, by_value, groups, pick, replicates
 from scb.paper.experiments.projector import GOAL
-from scb.paper.figures.bars import share_bars
+from scb.paper.figures.bars import share_bars, small_legend
 from scb.paper.stage_one import least_batches, stage_one_slopes
 
 NAMES = {"euclidean": "I − μμᵀ/‖μ‖² (the paper's)", "mu": "H − (Hμ)1ᵀ"}
@@ -27,10 +27,10 @@ def projectors(title: str, noise: Table, signs: Table, stage_one: Table) -> Figu
     for ax in axes:
         ax.set(xscale="log", xlabel="sequence length T")
     left.set(yscale="log", title="E‖h$_V$‖$_μ^2$ at the start, B = 64")
-    left.legend(loc="lower left", fontsize=7)
+    small_legend(left, "lower left")
     middle.axhline(0.5, color="0.6", linewidth=0.8, linestyle=":")
     middle.set(ylim=(0, 0.55), title=f"wrong signs, B = {signs['batch_size'][0]}")
-    middle.legend(loc="upper left", fontsize=7)
+    small_legend(middle)
     right.set(yscale="log", title=f"samples of Stage 1 for {GOAL:.0%} right signs")
     right.legend(loc="upper left")
     runs = f"{replicates(signs)} and {replicates(stage_one)} runs per point on random tasks (N = 3)"

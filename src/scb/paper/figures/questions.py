@@ -10,7 +10,7 @@ from matplotlib.ticker import NullFormatter
 from scb.drawing import COLOURS, MARKERS, caption, grid, label_outer, look, panels
 from scb.jobs.table import Table, by_value, concatenate, groups, pick, replicates, values
 from scb.paper.claims.projector import PROJECTORS
-from scb.paper.figures.bars import log_ticks, quartile_bars, share_bars
+from scb.paper.figures.bars import DOTTED, log_ticks, quartile_bars, share_bars, small_legend
 from scb.paper.numbers import Number
 from scb.paper.slopes import log_log_slope
 from scb.paper.stage_one import least_at_each, power_law, power_laws
@@ -63,8 +63,7 @@ def _least_batches(ax: Axes, rows: Table) -> None:
     plain = pick(rows, multiple=0.0)
     ax.plot(*by_value(plain, "T", "stable"), "k:", zorder=5, label="no ℓ₁: no divergence from here")
     log_ticks(ax, values(rows, "T"))
-    ax.set_ylim(top=300 * ax.get_ylim()[1])  # room for the legend
-    ax.legend(fontsize=6.5, loc="upper left")
+    small_legend(ax, fontsize=6.5, room=300)
 
 
 def _largest_entry(ax: Axes, runs: Table) -> None:
@@ -77,10 +76,9 @@ def _largest_entry(ax: Axes, runs: Table) -> None:
         real = by_value(pick(runs, gradients="real"), "T", column)
         ax.plot(*real, "o", color=COLOURS[number], markersize=9, markerfacecolor="none")
     log_ticks(ax, values(runs, "T"))
-    ax.axhline(1 / 12, color="0.5", linewidth=0.8, linestyle=":", label="threshold 1/(6Q)")
+    ax.axhline(1 / 12, **DOTTED, label="threshold 1/(6Q)")
     ax.set(title=f"no ℓ₁, {runs['ensemble'][0]}, B = {batch_size:,}", xlabel="sequence length T")
-    ax.set_ylim(top=20 * ax.get_ylim()[1])
-    ax.legend(fontsize=7, loc="upper left")
+    small_legend(ax, room=20)
 
 
 def spread_of_mu(title: str, table: Table) -> Figure:
@@ -99,7 +97,7 @@ def spread_of_mu(title: str, table: Table) -> Figure:
         title=f"{PROJECTORS['euclidean']}: least B for {RIGHT:.0%} right signs",
         xlabel="sequence length T",
     )
-    left.legend(fontsize=7, loc="upper left")
+    small_legend(left)
     _exponents(right, simulated)
     words = f"N = {table['N'][0]}, Q = 2, η = {table['eta'][0]:g}, simulated, sign not resolved"
     tasks = f"{replicates(simulated)} random tasks per point"
@@ -125,9 +123,9 @@ def _exponents(ax: Axes, table: Table) -> None:
         place = spreads + 0.012 * (number - 1.5)
         ax.errorbar(place, middle, error, capsize=2, label=label, **look(number, marker=True))
     for power in (1, 2):
-        ax.axhline(power, color="0.5", linewidth=0.8, linestyle=":")
+        ax.axhline(power, **DOTTED)
     ax.set(title="exponent of the least B in T", xlabel="max μ / min μ", ylim=(0.6, 2.9))
-    ax.legend(fontsize=7, loc="upper left", ncols=2)
+    small_legend(ax, ncols=2)
 
 
 def transfer_to_the_letter(title: str, table: Table) -> Figure:
@@ -143,7 +141,7 @@ def transfer_to_the_letter(title: str, table: Table) -> Figure:
         label = f"N = {rows['N'][0]}, {chain} P"
         share_bars(left, mine, "place", "learned", number, label)
     left.set(title="share of runs with both layers within ε", ylim=(-0.03, 1.05))
-    left.legend(fontsize=7, loc="lower right")
+    small_legend(left, "lower right")
     _beside_the_signal(right, _placed(pick(longest[-1], chain="sharp")))
     for ax in (left, right):
         ax.axvline(1, color="0.5", linewidth=0.8)
@@ -171,8 +169,8 @@ def _beside_the_signal(ax: Axes, table: Table) -> None:
         quartile_bars(ax, table, "place", column, number, label)
     ax.set(title=f"Δ$_V$ beside the signal, N = {table['N'][0]}, sharp P", yscale="log")
     ax.set_ylim(top=30 * ax.get_ylim()[1])  # room for the legend
-    ax.axhline(1, color="0.5", linewidth=0.8, linestyle=":")
-    ax.legend(fontsize=7, loc="upper right")
+    ax.axhline(1, **DOTTED)
+    small_legend(ax, "upper right")
 
 
 def _placed(table: Table) -> Table:
@@ -200,8 +198,7 @@ def softmax_steps(title: str, table: Table) -> Figure:
         log_ticks(last, values(table, "T"))
         last.set(yscale="linear", ylim=(-0.03, 1.03), ylabel="μ-cosine of attention and Q")
         first.set(title=f"ensemble {ensemble}", ylabel="samples until α$_A$ = 0.1")
-        first.set_ylim(top=200 * first.get_ylim()[1])
-        first.legend(fontsize=6.5, loc="upper left")
+        small_legend(first, fontsize=6.5, room=200)
         last.set_xlabel("sequence length T")
         label_outer(last)
     words = (

@@ -13,7 +13,7 @@ from scb.paper.claims.projector import PROJECTORS
 from scb.paper.claims.rates import AXES, exponents
 from scb.paper.experiments.large import LARGE_BASE
 from scb.paper.experiments.rates import BASE, LONGER_AXES, LONGER_BASE
-from scb.paper.figures.bars import log_ticks, quartile_bars
+from scb.paper.figures.bars import DOTTED, log_ticks, quartile_bars, small_legend
 from scb.paper.slopes import log_log_slope
 
 SYMBOLS = AXES | {"K_P": "K$_P$"}
@@ -49,7 +49,7 @@ def _exponent_marks(
     for number, name in enumerate(PROJECTORS.values()):
         axes[-1].plot([], [], MARKERS[number], color=COLOURS[number], label=name)
     axes[-1].plot([], [], "|", color="black", markersize=9, markeredgewidth=2, label="printed")
-    axes[-1].legend(fontsize=7, loc="lower right")
+    small_legend(axes[-1], "lower right")
     fixed = ", ".join(f"{SYMBOLS[name]} = {x:g}" for name, x in base.items())
     searches = f"{replicates(table)} searches with {table['runs'][0]} tasks each"
     caption(
@@ -92,8 +92,7 @@ def regulariser(title: str, least: Table, error: Table) -> Figure:
             quartile_bars(target, rows, "T", column, number, f"{name}: T$^{{{slope:.2f}}}$")
         log_ticks(target, values(table, "T"))
         target.set_xlabel("sequence length T")
-        target.set_ylim(top=4 * target.get_ylim()[1])  # room for the legend
-        target.legend(fontsize=7, loc="upper left", ncols=2)
+        small_legend(target, ncols=2, room=4)
     ax.set(title="least samples, both layers within ε", ylabel="samples")
     beside.set(title=f"‖Δ$_A$‖$_μ^2$ at B = {error['batch_size'][0]:,}")
     caption(
@@ -144,9 +143,9 @@ def theorem(title: str, table: Table) -> Figure:
                 )
             label = None
     for ax, name in zip(axes, ("‖A − Q‖$_μ$", "‖V − P‖$_μ$"), strict=True):
-        ax.axhline(0.05, color="0.5", linewidth=0.8, linestyle=":")
+        ax.axhline(0.05, **DOTTED)
         ax.set(title=name, xlabel="samples (thousands)", yscale="log", ylim=(1e-3, 2))
-    axes[1].legend(fontsize=7, loc="lower left")
+    small_legend(axes[1], "lower left")
     caption(
         figure,
         f"N = {table['N'][0]}, Q = {table['sparsity'][0]}, T = {table['T'][0]:,}, "
@@ -175,11 +174,11 @@ def windows(title: str, table: Table, marginal: Table) -> Figure:
             label = "independent samples" if data == "independent" else MU_FROM[law]
             apart = mine | {"length": mine["length"] * 1.08 ** (number - 1)}
             quartile_bars(ax, apart, "length", column, number, label)
-        ax.axhline(0.05, color="0.5", linewidth=0.8, linestyle=":")
+        ax.axhline(0.05, **DOTTED)
         log_ticks(ax, values(table, "length"))
         ax.set(title=f"trained: {name}", xlabel="tokens of the sequence")
     axes[1].set_ylim(bottom=0.6 * axes[1].get_ylim()[0])  # room for the legend
-    axes[1].legend(fontsize=7, loc="lower left")
+    small_legend(axes[1], "lower left")
     words = f"N = {table['N'][0]}, Q = 2, T = {table['T'][0]}; recipe tuned"
     caption(figure, f"{words}; medians and quartiles over {replicates(table)} tasks")
     return figure

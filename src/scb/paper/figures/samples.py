@@ -7,7 +7,7 @@ from matplotlib.ticker import NullFormatter
 
 from scb.drawing import caption, look, panels
 from scb.jobs.table import Table, by_value, groups, pick, quartiles, replicates, values
-from scb.paper.figures.bars import share_bars
+from scb.paper.figures.bars import share_bars, small_legend
 from scb.paper.numbers import average
 
 
@@ -25,7 +25,7 @@ def transfer(title: str, table: Table, drift: Table) -> Figure:
         ax, lines, apart=0.04, drift=drift, by_drift="Stage 1 by the drift alone (simulated)"
     )
     ax.set_ylim(1e3, None)
-    ax.legend(loc="upper left", fontsize=7)
+    small_legend(ax)
     until = f"until ‖V − P‖$_μ$ and ‖A − Q‖$_μ$ ≤ {table['epsilon'][0]:g}"
     caption(
         figure,
@@ -48,7 +48,7 @@ def support(title: str, found: Table, trained: Table, drift: Table) -> Figure:
         ax, lines, apart=0.03, drift=drift, by_drift="Stage 1 by the drift alone (simulated)"
     )
     ax.set(title="median and quartiles", ylim=(80, None))
-    ax.legend(loc="upper left", fontsize=6.5)
+    small_legend(ax, fontsize=6.5)
     for number, T in enumerate(values(found, "T")):
         least = np.sort(found["likelihood"][found["T"] == T])
         share = np.arange(1, len(least) + 1) / len(least)
@@ -100,7 +100,7 @@ def bound(title: str, table: Table) -> Figure:
         ax.set(xscale="log", yscale="log", xlabel="samples n", title=f"‖{error}‖²$_μ$ / bound")
         ax.set_yticks((0.5, 1, 2, 4), ("0.5", "1", "2", "4"))
         ax.yaxis.set_minor_formatter(NullFormatter())
-    axes[1].legend(loc="upper right", fontsize=7)
+    small_legend(axes[1], "upper right")
     caption(
         figure,
         f"T = {table['T'][0]}, sparsity 2; maximum likelihood on the support that it found; means "

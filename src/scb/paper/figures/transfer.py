@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from scb.drawing import COLOURS, caption, panels
 from scb.jobs.table import Table, groups, pick, replicates, values
-from scb.paper.figures.bars import share_bars
+from scb.paper.figures.bars import share_bars, small_legend
 
 
 def pretrained(title: str, table: Table, overlaps: Table) -> Figure:
@@ -18,7 +18,7 @@ def pretrained(title: str, table: Table, overlaps: Table) -> Figure:
     for ax, N in zip(axes, sizes, strict=False):
         _by_overlap(ax, pick(overlaps, N=N))
         ax.set_title(f"N = {N}, T = {overlaps['T'][0]}")
-    axes[0].legend(loc="center right", fontsize=7)
+    small_legend(axes[0], "center right")
     _by_case(axes[-1], table)
     caption(
         figure,

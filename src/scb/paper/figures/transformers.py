@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from scb.drawing import COLOURS, band, caption, look, panels
 from scb.jobs.table import Table, groups, pick, quartiles, values, where
+from scb.paper.figures.bars import DOTTED, small_legend
 from scb.paper.numbers import median, spread
 from scb.paper.tuned import best_setting, chosen_decoders, transferred
 
@@ -67,7 +68,7 @@ def samples(title: str, table: Table, baselines: Table) -> Figure:
             ylim=(100, 6e7),
         )
     ten.set_ylabel("samples")
-    ten.legend(fontsize=6.5, loc="upper left")
+    small_legend(ten, fontsize=6.5)
     _bars(bars, pick(table, N=10, T=128))
     caption(
         figure,
@@ -123,7 +124,7 @@ def _bars(ax: Axes, table: Table) -> None:
                 color=colour,
             )
     standard = best_setting(pick(table, study="scaling", variant="standard"), "rate")
-    ax.axvline(median(standard["samples_10"]), color="0.5", linewidth=0.8, linestyle=":")
+    ax.axvline(median(standard["samples_10"]), **DOTTED)
     ax.set_yticks(-np.arange(len(BARS)), list(BARS), fontsize=6.5)
     ax.set(xscale="log", xlabel="samples", title="N = 10, T = 128: one change")
 
@@ -136,10 +137,10 @@ def stages(title: str, table: Table, decoders: Table) -> Figure:
     _plane(plane, table)
     for number, (model, rows) in enumerate(groups(decoders, "model")):
         band(sequences, quartiles(chosen_decoders(rows), "length", "share"), number, model)
-    sequences.axhline(0.1, color="0.5", linewidth=0.8, linestyle=":")
+    sequences.axhline(0.1, **DOTTED)
     sequences.set(xscale="log", yscale="log", xlabel="tokens of one sequence")
     sequences.set_title("held out: share of the excess loss left")
-    sequences.legend(fontsize=6.5, loc="lower left")
+    small_legend(sequences, "lower left", fontsize=6.5)
     caption(
         figure,
         "first two: N = 10, T = 128, Adam at 0.001, B = 256; ★ is the task, the dotted line the "
@@ -159,9 +160,9 @@ def _course(ax: Axes, fresh: Table) -> None:
     }
     for number, (column, label) in enumerate(names.items()):
         band(ax, quartiles(fresh, "samples", column), number, label)
-    ax.axhline(0.1, color="0.5", linewidth=0.8, linestyle=":")
+    ax.axhline(0.1, **DOTTED)
     ax.set(xscale="log", xlabel="samples", title="from a fresh start", ylim=(-0.03, 1.3))
-    ax.legend(fontsize=7, loc="center left")
+    small_legend(ax, "center left")
 
 
 def _plane(ax: Axes, table: Table) -> None:
@@ -175,11 +176,11 @@ def _plane(ax: Axes, table: Table) -> None:
             ax.plot(seen["alpha_V"], seen["alpha_A"], **line)
             ax.plot(seen["alpha_V"][-1], seen["alpha_A"][-1], "o", markersize=3, **colour)
             label = None
-    ax.plot([0, 1], [0, 1], color="0.5", linewidth=0.8, linestyle=":")
+    ax.plot([0, 1], [0, 1], **DOTTED)
     ax.plot(1, 1, "*", color="black", markersize=9)
     ax.set(xlabel="α$_V$", ylabel="α$_A$", title="the two signals, one line per task")
     ax.set(xlim=(-0.05, 1.65), ylim=(-0.05, 1.25))
-    ax.legend(fontsize=7, loc="upper left")
+    small_legend(ax)
 
 
 def _common(table: Table) -> Table:
