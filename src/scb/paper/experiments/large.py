@@ -6,6 +6,7 @@ there.
 """
 
 from dataclasses import dataclass
+from math import inf
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -109,7 +110,7 @@ class PlanJob(Job):
             self.N, self.T, self.sparsity, self.epsilon, self.delta, K_P=task.K_P, K_Q=task.K_Q
         )
 
-    def recipe(self, task: Task, most: int | None = None) -> Recipe:
+    def recipe(self, task: Task, most: float = inf) -> Recipe:
         """The plan as a recipe, with a limit on the number of samples per step."""
         one, two, three = self.plan(task).stages
         assert two.threshold is not None
@@ -117,8 +118,7 @@ class PlanJob(Job):
         known = Knowledge.from_task(task)
         rounding = (ThresholdProject(two.threshold),)
         normalising = (ThresholdNormalize(three.threshold),)
-        asked = (int(stage.batch_size) for stage in (one, two, three))
-        first, second, third = (batch if most is None else min(batch, most) for batch in asked)
+        first, second, third = (min(int(x.batch_size), most) for x in (one, two, three))
         stages = (
             known.stage("1", one.steps, one.eta, batch_size=first),
             known.stage("2", two.steps, two.eta, batch_size=second, lam=two.lam, enter=rounding),

@@ -28,6 +28,7 @@ METHODS: dict[str, Callable[..., Recipe]] = {
 }
 """Algorithm 1 as in the paper, λ = 1e-5; with larger λ and the sign resolved; SGD with the paper's
 η₂ = 0.005 and η₂' = 0.001."""
+SEEDED = ("N", "T", "replicate", "ensemble", "K_P", "batch_size", "rate")
 SUMMARY = (
     "method",
     "K_P",
@@ -78,16 +79,8 @@ class TrainingJob(Job):
     @property
     def seed(self) -> int:
         """One seed for all methods, so they see the same samples in all tables."""
-        facts = {"N": self.N, "T": self.T, "replicate": self.replicate}
-        changed = {
-            "ensemble": self.ensemble,
-            "K_P": self.K_P,
-            "batch_size": self.batch_size,
-            "rate": self.rate,
-        }
-        return seed_of(
-            use="training", **facts, **{x: v for x, v in changed.items() if v != self.usual[x]}
-        )
+        known = {name: x for name, x in self.identity.items() if name in SEEDED}
+        return seed_of(use="training", **known)
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -102,11 +95,12 @@ class TrainingJob(Job):
     def recipe(self, method: str, task: Task) -> Recipe:
         """The recipe of a method, with the batch and the step sizes of this job."""
         made = METHODS[method](task, batch_size=self.batch_size)
-        one, two = made.stages[:2]
-        rates = {"eta_V": self.rate * one.eta_V, "eta_A": self.rate * one.eta_A}
-        first = replace(one, steps=STAGE_ONE, **rates)
-        rates = {"eta_V": self.rate * two.eta_V, "eta_A": self.rate * two.eta_A}
-        return replace(made, stages=(first, replace(two, steps=self.steps - STAGE_ONE, **rates)))
+        steps = (STAGE_ONE, self.steps - STAGE_ONE)
+        stages = [
+            replace(stage, steps=n, eta_V=self.rate * stage.eta_V, eta_A=self.rate * stage.eta_A)
+            for stage, n in zip(made.stages, steps, strict=False)
+        ]
+        return replace(made, stages=tuple(stages))
 
     def run(self) -> Rows:
         """The histories, one after another."""
@@ -195,10 +189,7 @@ class LateJob(Job):
                 "dist_A": history["dist_A"][-1],
                 "loss_nearest": history["loss"][nearest],
                 "loss_least": history["loss"].min(),
-                "loss": history["loss"][-1],
-                "alpha_V": history["alpha_V"][-1],
-                "alpha_A": history["alpha_A"][-1],
-                "dist_A_star": history["dist_A_star"][-1],
+                **{x: history[x][-1] for x in ("loss", "alpha_V", "alpha_A", "dist_A_star")},
             }
             rows.append({name: np.array([value]) for name, value in row.items()})
         return shortened(concatenate(rows))

@@ -9,10 +9,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from scb.geometry.lines import signal_V
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.metrics import distance_V
 from scb.paper.experiments import history_of, task_of
+from scb.paper.experiments.letter import cosine
 from scb.paper.experiments.projector import sign_batch
 from scb.task import Task
 from scb.task.chains import random_transition
@@ -129,10 +129,9 @@ class PretrainedJob(Job):
             warnings.simplefilter("ignore", UserWarning)
             run = train(task, transfer(task, V_hat, theta=self.theta), self.seed, every=1)
         last = {name: column[-1] for name, column in run.history.items()}
-        alpha, _, delta = signal_V(task, V_hat)
         return {
             "dist_hat": distance_V(first, V_hat),
-            "cosine": alpha * np.sqrt(task.K_P) / np.hypot(alpha * np.sqrt(task.K_P), delta),
+            "cosine": cosine(task, V_hat),
             "bound": (task.mu @ task.mu) / task.K_P,  # the paper's least overlap
             "alpha_V": run.history["alpha_V"][0],
             "alpha_A": run.history["alpha_A"][1],  # after the first step

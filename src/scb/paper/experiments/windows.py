@@ -95,13 +95,9 @@ class MarginalJob(Job):
         # The beginning is drawn from μ
         tokens = generate(task, self.length, self.seed)[10 * self.T :]
         size = len(tokens) // self.parts
-        counts = np.stack(
-            [
-                np.bincount(tokens[i * size : (i + 1) * size], minlength=self.N)
-                for i in range(self.parts)
-            ]
-        )
-        shares = counts / size  # (parts, N)
+        parts = tokens[: size * self.parts].reshape(self.parts, size)
+        counts = [np.bincount(part, minlength=self.N) for part in parts]
+        shares = np.stack(counts) / size  # (parts, N)
         difference = shares.mean(axis=0) - task.mu
         error = shares.std(axis=0, ddof=1) / np.sqrt(self.parts)
         return {
