@@ -67,6 +67,7 @@ OWN = (  # what one takes to write a source, a rule, a recipe, a sweep or a clai
             "star_marker",
             "band",
             "mark",
+            "heading",
             "caption",
             "save",
         )

@@ -95,8 +95,11 @@ class PaperFigure:
 
     def draw(self, tables: Mapping[str, Table]) -> "Figure":
         """Draw the figure from its tables, in the common style."""
-        from scb.drawing import quiet
+        from scb.drawing import caption, heading, quiet
 
         module, _, name = self.drawn_by.partition(":")
         function = getattr(import_module(f"scb.paper.figures.{module}"), name)
-        return quiet(function)(self.title, *(tables[need] for need in self.needs))
+        figure, settings = quiet(function)(*(tables[need] for need in self.needs))
+        heading(figure, self.title)
+        caption(figure, settings)
+        return figure

@@ -4,11 +4,14 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from scb.drawing import look
 from scb.jobs.table import Table, by_value, quartiles, where, wilson
 
+Drawing = tuple[Figure, str]
+"""A figure, and the text below it that says with which settings it was made."""
 DOTTED = {"color": "0.5", "linewidth": 0.8, "linestyle": ":"}
 """The look of a line at a value that others are compared with."""
 

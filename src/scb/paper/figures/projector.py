@@ -2,22 +2,21 @@
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from scb.drawing import COLOURS, LINES, MARKERS, caption, look, panels
+from scb.drawing import COLOURS, LINES, MARKERS, look, panels
 from scb.jobs.table import Table, by_value, groups, pick, replicates
 from scb.paper.experiments.projector import GOAL
-from scb.paper.figures.bars import share_bars, small_legend
+from scb.paper.figures.bars import Drawing, share_bars, small_legend
 from scb.paper.stage_one import least_batches, stage_one_slopes
 
 NAMES = {"euclidean": "I − μμᵀ/‖μ‖² (the paper's)", "mu": "H − (Hμ)1ᵀ"}
 POINTS = {"linestyle": "none", "markersize": 4, "markerfacecolor": "white"}
 
 
-def projectors(title: str, noise: Table, signs: Table, stage_one: Table) -> Figure:
+def projectors(noise: Table, signs: Table, stage_one: Table) -> Drawing:
     """F14: noise at the start, wrong signs, and samples of Stage 1, against T with both
     projectors."""
-    figure, axes = panels(3, title, height=3.4)
+    figure, axes = panels(3, height=3.4)
     left, middle, right = axes
     wrong = signs | {"wrong": ~signs["right"].astype(bool)}
     for number, (projector, name) in enumerate(NAMES.items()):
@@ -34,12 +33,10 @@ def projectors(title: str, noise: Table, signs: Table, stage_one: Table) -> Figu
     right.set(yscale="log", title=f"samples of Stage 1 for {GOAL:.0%} right signs")
     right.legend(loc="upper left")
     runs = f"{replicates(signs)} and {replicates(stage_one)} runs per point on random tasks (N = 3)"
-    caption(
-        figure,
+    return figure, (
         f"first: exact (lines) and real gradients (marks); {runs}, sparsity 2, no sign resolution; "
-        "dotted: T and T²",
+        "dotted: T and T²"
     )
-    return figure
 
 
 def _noise(ax: Axes, table: Table, number: int, name: str) -> None:

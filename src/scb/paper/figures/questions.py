@@ -4,13 +4,19 @@ step size of softmax.
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from scb.drawing import COLOURS, MARKERS, caption, grid, label_outer, look, panels
+from scb.drawing import COLOURS, MARKERS, grid, label_outer, look, panels
 from scb.jobs.table import Table, by_value, concatenate, groups, pick, replicates, values
 from scb.paper.claims.projector import PROJECTORS
-from scb.paper.figures.bars import DOTTED, log_ticks, quartile_bars, share_bars, small_legend
+from scb.paper.figures.bars import (
+    DOTTED,
+    Drawing,
+    log_ticks,
+    quartile_bars,
+    share_bars,
+    small_legend,
+)
 from scb.paper.numbers import Number
 from scb.paper.slopes import log_log_slope
 from scb.paper.stage_one import least_at_each, power_law, power_laws
@@ -27,12 +33,12 @@ def powered(name: str, slope: Number) -> str:
     return f"{name}: T$^{{{slope.estimate:.2f}}}$ [{low}, {high}]"
 
 
-def to_the_end(title: str, table: Table, runs: Table, longest: Table) -> Figure:
+def to_the_end(table: Table, runs: Table, longest: Table) -> Drawing:
     """F27: the least batch of Stage 2 against T, without and with ℓ1, judged at the end of the
     stage and after normalisation and Stage 3. The other panels show why: ‖Δ_A‖² grows with T,
     whereas the largest entry does not."""
     ensembles = values(table, "ensemble")
-    figure, axes = panels(len(ensembles) + 1, title, width=3.9, height=3.9)
+    figure, axes = panels(len(ensembles) + 1, width=3.9, height=3.9)
     shown = pick(table, N=3, eta=table["eta"].max(), epsilon=table["epsilon"].min())
     for ax, ensemble in zip(axes, ensembles, strict=False):
         _least_batches(ax, pick(shown, ensemble=ensemble))
@@ -42,13 +48,11 @@ def to_the_end(title: str, table: Table, runs: Table, longest: Table) -> Figure:
     ]
     _largest_entry(axes[-1], pick(concatenate(shared), ensemble="strong", multiple=0.0))
     words = f"N = 3, Q = 2, ε = {shown['epsilon'][0]:g}, η = {shown['eta'][0]:g}, simulated"
-    caption(
-        figure,
+    return figure, (
         f"{words}; the end: after thresholding-normalisation and Stage 3; medians and quartiles "
         f"over {replicates(shown)} random tasks; exponents with 95 % intervals; circles in the "
-        "last panel: real gradients",
+        "last panel: real gradients"
     )
-    return figure
 
 
 def _least_batches(ax: Axes, rows: Table) -> None:
@@ -81,10 +85,10 @@ def _largest_entry(ax: Axes, runs: Table) -> None:
     small_legend(ax, room=20)
 
 
-def spread_of_mu(title: str, table: Table) -> Figure:
+def spread_of_mu(table: Table) -> Drawing:
     """F28: the least batch that finds the sign with the paper's projector, for each spread of μ,
     and the exponent of the least batch in T against the spread, with both projectors."""
-    figure, (left, right) = panels(2, title, width=4.4, height=3.6)
+    figure, (left, right) = panels(2, width=4.4, height=3.6)
     simulated = pick(table, gradients="simulated")
     shown = pick(simulated, chain="strong", projector="euclidean")
     for number, (spread, mine) in enumerate(groups(shown, "spread")):
@@ -101,12 +105,10 @@ def spread_of_mu(title: str, table: Table) -> Figure:
     _exponents(right, simulated)
     words = f"N = {table['N'][0]}, Q = 2, η = {table['eta'][0]:g}, simulated, sign not resolved"
     tasks = f"{replicates(simulated)} random tasks per point"
-    caption(
-        figure,
+    return figure, (
         f"{words}, {tasks}; first: K$_P$ ≥ 1.4‖μ‖², lines: a power of T, marks: each T by itself; "
-        "second: 95 % intervals by drawing tasks anew",
+        "second: 95 % intervals by drawing tasks anew"
     )
-    return figure
 
 
 def _exponents(ax: Axes, table: Table) -> None:
@@ -128,11 +130,11 @@ def _exponents(ax: Axes, table: Table) -> None:
     small_legend(ax, ncols=2)
 
 
-def transfer_to_the_letter(title: str, table: Table) -> Figure:
+def transfer_to_the_letter(table: Table) -> Drawing:
     """F29: how often runs that follow Theorem 4.1 to the letter learn, against its condition; and
     Δ_V compared with the signal.
     """
-    figure, (left, right) = panels(2, title, width=4.4, height=3.6)
+    figure, (left, right) = panels(2, width=4.4, height=3.6)
     simulated = pick(table, gradients="simulated")
     longest = [pick(simulated, N=N, T=50_000) for N in values(simulated, "N")]
     kinds = [(rows, chain) for rows in longest for chain in ("strong", "sharp")]
@@ -150,12 +152,10 @@ def transfer_to_the_letter(title: str, table: Table) -> Figure:
         ax.xaxis.set_minor_formatter(NullFormatter())
     words = f"ε = {table['epsilon'][0]:g}, θ² = c/log(1/ε), c = 0.1 and 1, fixed λ, no last step"
     tasks = f"{replicates(simulated)} random tasks and both c per point"
-    caption(
-        figure,
+    return figure, (
         f"{words}; T = 50,000, simulated; line at 1: the printed condition; sharp: K$_P$ is "
-        f"0.6(1 − ‖μ‖²) or more, for P̂ too; {tasks}, 95 % intervals and quartiles",
+        f"0.6(1 − ‖μ‖²) or more, for P̂ too; {tasks}, 95 % intervals and quartiles"
     )
-    return figure
 
 
 def _beside_the_signal(ax: Axes, table: Table) -> None:
@@ -179,11 +179,11 @@ def _placed(table: Table) -> Table:
     return table | {"place": np.array([medians[overlap] for overlap in table["overlap"]])}
 
 
-def softmax_steps(title: str, table: Table) -> Figure:
+def softmax_steps(table: Table) -> Drawing:
     """F30: the samples until the signal of softmax attention shows, and how accurate the attention
     is in the end, against T, for step sizes of W that grow differently with T."""
     ensembles = values(table, "ensemble")
-    figure, axes = grid(2, len(ensembles), title, width=4.4, height=2.8)
+    figure, axes = grid(2, len(ensembles), width=4.4, height=2.8)
     for column, ensemble in enumerate(ensembles):
         first, last = axes[:, column]
         for number, step in enumerate(values(table, "step")):
@@ -204,9 +204,7 @@ def softmax_steps(title: str, table: Table) -> Figure:
     words = (
         f"N = {table['N'][0]}, Q = 2, B = {table['batch_size'][0]}; per cent: runs that get there"
     )
-    caption(
-        figure,
+    return figure, (
         f"{words}; step sizes ∝ T$^p$ are equal at T = 50; the linear "
-        f"one has η = 0.01; median and quartiles over {replicates(table)} random tasks",
+        f"one has η = 0.01; median and quartiles over {replicates(table)} random tasks"
     )
-    return figure

@@ -2,31 +2,28 @@
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from scb.drawing import COLOURS, caption, panels
+from scb.drawing import COLOURS, panels
 from scb.jobs.table import Table, groups, pick, replicates, values
-from scb.paper.figures.bars import share_bars, small_legend
+from scb.paper.figures.bars import Drawing, share_bars, small_legend
 
 
-def pretrained(title: str, table: Table, overlaps: Table) -> Figure:
+def pretrained(table: Table, overlaps: Table) -> Drawing:
     """F20: the share of runs that learn both layers, against the overlap (for each N and θ), and by
     size, sparsity and family."""
     sizes = values(overlaps, "N")
-    figure, axes = panels(len(sizes) + 1, title, width=3.9, height=3.4)
+    figure, axes = panels(len(sizes) + 1, width=3.9, height=3.4)
     axes[0].set_ylabel("share of runs that learn")
     for ax, N in zip(axes, sizes, strict=False):
         _by_overlap(ax, pick(overlaps, N=N))
         ax.set_title(f"N = {N}, T = {overlaps['T'][0]}")
     small_legend(axes[0], "center right")
     _by_case(axes[-1], table)
-    caption(
-        figure,
+    return figure, (
         f"learned: both layers within 0.05. First panels: {replicates(overlaps)} random tasks per "
         f"point, 95 % intervals. Last: overlap 0.6, θ = 0.5, {replicates(table)} random tasks "
-        "each, medians and quartiles",
+        "each, medians and quartiles"
     )
-    return figure
 
 
 def _by_overlap(ax: Axes, table: Table) -> None:

@@ -4,11 +4,10 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from scb.drawing import COLOURS, band, caption, look, panels
+from scb.drawing import COLOURS, band, look, panels
 from scb.jobs.table import Table, groups, pick, quartiles, values, where
-from scb.paper.figures.bars import DOTTED, small_legend
+from scb.paper.figures.bars import DOTTED, Drawing, small_legend
 from scb.paper.numbers import median, spread
 from scb.paper.tuned import best_setting, chosen_decoders, transferred
 
@@ -42,10 +41,10 @@ BARS = {
 GROUPS = {"scaling": 0, "design": 0, "proximal": 1, "transfer": 2}
 
 
-def samples(title: str, table: Table, baselines: Table) -> Figure:
+def samples(table: Table, baselines: Table) -> Drawing:
     """F25: the samples until a tenth of the excess loss is left, against T, and the same at T = 128
     for one change at a time."""
-    figure, (ten, three, bars) = panels(3, title, 4.0, 4.4)
+    figure, (ten, three, bars) = panels(3, width=4.0, height=4.4)
     for ax, N in ((ten, 10), (three, 3)):
         lines = {
             label: (pick(table, study=study, variant=variant), "rate")
@@ -70,13 +69,11 @@ def samples(title: str, table: Table, baselines: Table) -> Figure:
     ten.set_ylabel("samples")
     small_legend(ten, fontsize=6.5)
     _bars(bars, pick(table, N=10, T=128))
-    caption(
-        figure,
+    return figure, (
         "▲: not reached by half of the tasks with that many samples; each at the best of four "
         "settings; values kept beyond T = 512 are those of a task with T = 128; sparsity 2; "
-        "medians and quartiles over 8 tasks; one layer, width 64, Adam, B = 256",
+        "medians and quartiles over 8 tasks; one layer, width 64, Adam, B = 256"
     )
-    return figure
 
 
 def _line(ax: Axes, table: Table, setting: str, number: int, label: str) -> None:
@@ -129,10 +126,10 @@ def _bars(ax: Axes, table: Table) -> None:
     ax.set(xscale="log", xlabel="samples", title="N = 10, T = 128: one change")
 
 
-def stages(title: str, table: Table, decoders: Table) -> Figure:
+def stages(table: Table, decoders: Table) -> Drawing:
     """F26: the results of ``probe`` during training; the two signals against each other; decoders
     on one long sequence."""
-    figure, (course, plane, sequences) = panels(3, title, 4.0, 3.6)
+    figure, (course, plane, sequences) = panels(3, width=4.0, height=3.6)
     _course(course, _common(pick(table, start="fresh")))
     _plane(plane, table)
     for number, (model, rows) in enumerate(groups(decoders, "model")):
@@ -141,13 +138,11 @@ def stages(title: str, table: Table, decoders: Table) -> Figure:
     sequences.set(xscale="log", yscale="log", xlabel="tokens of one sequence")
     sequences.set_title("held out: share of the excess loss left")
     small_legend(sequences, "lower left", fontsize=6.5)
-    caption(
-        figure,
+    return figure, (
         "first two: N = 10, T = 128, Adam at 0.001, B = 256; ★ is the task, the dotted line the "
         "paper's α$_V$ = α$_A$; last: N = 5, T = 32 lags, rate and step chosen on the last tenth; "
-        "medians and quartiles over 8 tasks",
+        "medians and quartiles over 8 tasks"
     )
-    return figure
 
 
 def _course(ax: Axes, fresh: Table) -> None:
