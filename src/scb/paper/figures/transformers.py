@@ -18,16 +18,19 @@ LINES = {
 }
 KEPT = {"its values are kept (same P)": "values", "its values are frozen (same P)": "frozen"}
 BASELINES = {"Algorithm 1": "Algorithm 1, mu", "recover": "recover"}
+DESIGNS = (
+    "two layers",
+    "four heads",
+    "no layer norm",
+    "square loss",
+    "linear attention",
+    "SGD",
+    "no MLP",
+    "linear, no norm, no MLP",
+)
 BARS = {
     "standard": ("scaling", "standard"),
-    "two layers": ("design", "two layers"),
-    "four heads": ("design", "four heads"),
-    "no layer norm": ("design", "no layer norm"),
-    "square loss": ("design", "square loss"),
-    "linear attention": ("design", "linear attention"),
-    "SGD": ("design", "SGD"),
-    "no MLP": ("design", "no MLP"),
-    "linear, no norm, no MLP": ("design", "linear, no norm, no MLP"),
+    **{design: ("design", design) for design in DESIGNS},
     "values centred": ("proximal", "values centred"),
     "weights shrunk, 0.5/L": ("proximal", "weights shrunk by 0.5/L"),
     "weights shrunk, 0.9/L": ("proximal", "weights shrunk by 0.9/L"),
