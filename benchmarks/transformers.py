@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from transformers_ensemble import Ensemble, excess
 from transformers_table import LOOKS, TASKS, Sheet, samples_until, ship
 
 from scb.jobs.job import random_task
 from scb.task import Task
 from scb.torch import Transformer
 from scb.torch.data import Draws
-from scb.torch.ensemble import Ensemble, excess
 
 RATES = (3e-4, 1e-3, 3e-3, 1e-2)
 LOWER = (1e-4, 3e-4, 1e-3, 3e-3)  # where the smallest of these would be the best: many positions or tokens

@@ -18,11 +18,11 @@ import numpy as np
 import torch
 from torch import nn
 from transformers import RATES, looks
+from transformers_ensemble import Ensemble
 from transformers_table import LAG_TASK, LENGTHS, TASKS, WINDOW, Sheet, generated, held_out
 
 from scb.jobs.job import random_task
 from scb.torch import Transformer, probe
-from scb.torch.ensemble import Ensemble
 
 BATCH = 64  # windows
 CHECKED = 1_000  # windows of the part that chooses step and rate

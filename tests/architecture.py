@@ -137,7 +137,7 @@ def unlisted_in_paper(root: Path = ROOT) -> list[str]:
     edges = graph(root)
     listed = set().union(*(edges[f"scb.paper.{name}"] for name in ("registry", "tables", "full_tables")))
     used = set().union(*edges.values())
-    captions = (root / "paper" / "captions.py").read_text()
+    captions = (ROOT / "paper" / "figures.toml").read_text()
     found = []
     for name in edges:
         *folder, module = name.split(".")

@@ -37,6 +37,7 @@ OWN = (  # what one takes to write a source, a rule, a recipe, a sweep or a clai
             "where",
             "at",
             "values",
+            "groups",
             "by_value",
             "quartiles",
             "replicates",
@@ -66,6 +67,7 @@ OWN = (  # what one takes to write a source, a rule, a recipe, a sweep or a clai
             "star_marker",
             "band",
             "mark",
+            "heading",
             "caption",
             "save",
         )

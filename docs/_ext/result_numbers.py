@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from scb.paper.claims_file import read_outcomes
+from claim_outcomes import read_outcomes
 from scb.paper.numbers import Number
 from scb.paper.report import Judged
 

@@ -51,7 +51,7 @@ class Drawn(Figure):
 
 
 def panels(
-    count: int, title: str, width: float = 3.6, height: float = 3.0
+    count: int, title: str = "", width: float = 3.6, height: float = 3.0
 ) -> tuple[Figure, list[Axes]]:
     """Make a figure of panels side by side under one title.
 
@@ -59,7 +59,7 @@ def panels(
     ----------
     count : int
         The number of panels.
-    title : str
+    title : str, optional
         The title.
     width, height : float
         The size of a panel in inches.
@@ -83,7 +83,7 @@ def panels(
 def grid(
     rows: int,
     columns: int,
-    title: str,
+    title: str = "",
     width: float = 3.4,
     height: float = 2.5,
     beside: int = 1,
@@ -97,7 +97,7 @@ def grid(
     ----------
     rows, columns : int
         The numbers of rows and columns.
-    title : str
+    title : str, optional
         The title.
     width, height : float
         The size of a panel in inches.
@@ -126,7 +126,7 @@ def grid(
         size = (3.4, height * lines)  # inches, for a telephone
         options = {}
     figure = Drawn(figsize=(size[0], size[1] + 0.5), layout="constrained")
-    figure.suptitle(_wrapped(title, size[0], 10), fontsize=10)
+    heading(figure, title)
     axes = figure.subplots(*shape, squeeze=False, **options).ravel()
     for spare in axes[rows * columns :]:
         spare.set_visible(False)
@@ -290,6 +290,27 @@ def mark(ax: Axes, x: float, text: str) -> None:
     place: Any = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
     words = {"fontsize": 7, "color": "0.35", "rotation": 90, "ha": "right", "va": "bottom"}
     ax.annotate(text, (x, 0.02), (-1, 0), **words, **place)
+
+
+def heading(figure: Figure, text: str) -> None:
+    """Write a title above the panels.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        The figure.
+    text : str
+        The title; long lines are broken.
+
+    Examples
+    --------
+    >>> from scb.drawing import heading, panels
+    >>> figure, (left, right) = panels(2)
+    >>> heading(figure, "Two panels")
+    >>> figure.get_suptitle()
+    'Two panels'
+    """
+    figure.suptitle(_wrapped(text, figure.get_figwidth(), 10), fontsize=10)
 
 
 def caption(figure: Figure, text: str) -> None:

@@ -16,6 +16,7 @@ import scb
 from architecture import LEVEL, ROOT, circle, graph, modules, private_imports, room, rooms, unlisted, unlisted_in_paper, upward
 from scb.jobs.job import Job
 from scb.paper.claims.claim import Claim
+from scb.paper.figures.bars import Drawing
 from scb.paper.registry import CLAIMS, EXPERIMENTS, FIGURES, TABLES
 from scb.training import settings
 from scb.training.recipes import RECIPES
@@ -89,15 +90,14 @@ def test_the_paper_is_listed_in_one_place():
     found = {name: vars(import_module(name)).values() for name in modules() if name.startswith("scb.paper.")}
     jobs = {x for values in found.values() for x in values if inspect.isclass(x) and issubclass(x, Job)} - {Job}
     assert set(EXPERIMENTS.values()) == jobs == {experiment.job for experiment in TABLES.values()}
-    returned = {"Figure": set()}
+    drawn = set()
     claims = {x for values in found.values() for x in values if isinstance(x, Claim)}
     for name, values in found.items():
         for x in values:
-            if inspect.isfunction(x) and x.__module__ == name and not x.__name__.startswith("_"):
-                answer = x.__annotations__.get("return")
-                returned.get(getattr(answer, "__name__", answer), set()).add(x)
+            public = inspect.isfunction(x) and x.__module__ == name and not x.__name__.startswith("_")
+            if public and x.__annotations__.get("return") == Drawing:
+                drawn.add(f"{name.rpartition('.')[2]}:{x.__name__}")
     assert set(CLAIMS) == claims
-    drawn = {f"{x.__module__.rpartition('.')[2]}:{x.__name__}" for x in returned["Figure"]}
     assert drawn == {figure.drawn_by for figure in FIGURES.values()}
 
 

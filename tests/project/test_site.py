@@ -14,7 +14,6 @@ import pytest
 import scb
 from labtools import node
 from scb.jobs.shipped import read_shipped, shipped
-from scb.paper.claims_file import read_outcomes
 from scb.paper.registry import CLAIMS, ELSEWHERE, FIGURES, TABLES
 from scb.paper.report import judge, markdown_section
 
@@ -29,6 +28,7 @@ import paper_pages  # noqa: E402
 import check_site  # noqa: E402
 import places  # noqa: E402
 import result_numbers  # noqa: E402
+from claim_outcomes import read_outcomes  # noqa: E402
 
 
 def pages():

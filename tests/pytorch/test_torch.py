@@ -21,8 +21,11 @@ from truth.statistics import assert_distribution
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: `make test-torch` installs it and runs these tests")
 bridge = pytest.importorskip("scb.torch")
 
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+
+from transformers_ensemble import Ensemble, excess  # noqa: E402
+
 from scb.torch.data import Draws  # noqa: E402
-from scb.torch.ensemble import Ensemble, excess  # noqa: E402
 
 TASK = scb.Task.random(3, 200, 2, seed=1)
 

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from threading import Event, Thread
 from time import monotonic
 
+from rich.console import RenderableType
 from rich.progress import Progress, ProgressColumn, Task
 from rich.progress_bar import ProgressBar
 from rich.text import Text
@@ -29,26 +30,24 @@ def progress(forecast: Forecast, patience: float = PATIENCE) -> Iterator[Callabl
     def note(text: str) -> None:
         console.print(text, soft_wrap=True)
 
+    def phase() -> str:
+        return f"{forecast.phase} {forecast.detail}".rstrip()
+
+    def left() -> str:
+        return f"about {duration(forecast.left)} left"
+
     if console.is_terminal:
-        columns = (_Phase(forecast), _Bar(forecast), _Left(forecast))
+        columns = (
+            _Column(lambda: Text(phase())),
+            _Column(lambda: ProgressBar(total=1.0, completed=forecast.share, width=24)),
+            _Column(lambda: Text(left())),
+        )
         with Progress(*columns, console=console, transient=True) as bar:
             bar.add_task("")
             yield note
-        return
-    finished = Event()
-
-    def log() -> None:
-        while not finished.wait(patience):
-            left = duration(forecast.left)
-            note(f"{_phase(forecast)}: {forecast.share:.0%}, about {left} left")
-
-    thread = Thread(target=log, daemon=True)
-    thread.start()
-    try:
-        yield note
-    finally:
-        finished.set()
-        thread.join()
+    else:
+        with _repeated(lambda: note(f"{phase()}: {forecast.share:.0%}, {left()}"), patience):
+            yield note
 
 
 @contextmanager
@@ -66,16 +65,27 @@ def steps(first: str, patience: float = PATIENCE) -> Iterator[Callable[[str], No
         return
     names = [first]
     began = monotonic()
+
+    def say() -> None:
+        console.print(f"{duration(monotonic() - began)}: {names[-1]}", soft_wrap=True)
+
+    with _repeated(say, patience):
+        yield names.append
+
+
+@contextmanager
+def _repeated(say: Callable[[], None], patience: float) -> Iterator[None]:
+    """While the body of ``with`` runs, call a function every ``patience`` seconds in a thread."""
     finished = Event()
 
-    def log() -> None:
+    def repeat() -> None:
         while not finished.wait(patience):
-            console.print(f"{duration(monotonic() - began)}: {names[-1]}", soft_wrap=True)
+            say()
 
-    thread = Thread(target=log, daemon=True)
+    thread = Thread(target=repeat, daemon=True)
     thread.start()
     try:
-        yield names.append
+        yield
     finally:
         finished.set()
         thread.join()
@@ -88,30 +98,14 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def _phase(forecast: Forecast) -> str:
-    return f"{forecast.phase} {forecast.detail}".rstrip()
-
-
 class _Column(ProgressColumn):
-    """A column that asks the forecast whenever it is drawn, so it moves even while nothing else
+    """A column that is made anew whenever it is drawn, so it moves even while nothing else
     happens.
     """
 
-    def __init__(self, forecast: Forecast) -> None:
+    def __init__(self, make: Callable[[], RenderableType]) -> None:
         super().__init__()
-        self.forecast = forecast
+        self.make = make
 
-
-class _Phase(_Column):
-    def render(self, task: Task) -> Text:
-        return Text(_phase(self.forecast))
-
-
-class _Bar(_Column):
-    def render(self, task: Task) -> ProgressBar:
-        return ProgressBar(total=1.0, completed=self.forecast.share, width=24)
-
-
-class _Left(_Column):
-    def render(self, task: Task) -> Text:
-        return Text(f"about {duration(self.forecast.left)} left")
+    def render(self, task: Task) -> RenderableType:
+        return self.make()

@@ -15,8 +15,7 @@ from typing import Any
 from scb.extras import install
 from scb.inputs import InputError
 from scb.jobs.job import Job
-from scb.jobs.pool import BatchResult, Note, run_batch
-from scb.jobs.store import Failure
+from scb.jobs.pool import BatchResult, Note, lost_batch, run_batch
 from scb.provenance import code_digest, require_code
 
 CONNECT_SECONDS = 3.0
@@ -86,14 +85,7 @@ class DaskPool:
         except KilledWorker as error:
             deaths = error.allowed_failures + 1
             reason = f"every worker that ran it died, {deaths} of them: out of memory, perhaps"
-            return [
-                (
-                    batch,
-                    BatchResult(
-                        {}, {job.key: Failure(reason, "") for job in batch}, 0.0, lost=True
-                    ),
-                )
-            ]
+            return [(batch, lost_batch(batch, reason))]
         except (CancelledError, OSError):
             raise ConnectionError(GONE) from None
         except ImportError as error:

@@ -45,6 +45,12 @@ class BatchResult(NamedTuple):
     lost: bool = False
 
 
+def lost_batch(batch: Sequence[Job], reason: str) -> BatchResult:
+    """The result of a batch over which a process died."""
+    failure = Failure(reason, "")
+    return BatchResult({}, {job.key: failure for job in batch}, 0.0, lost=True)
+
+
 def run_batch(batch: Sequence[Job], threads: int | None = None) -> BatchResult:
     """Run the jobs of a batch in this process; a job that raises has failed, and the others
     continue.

@@ -16,13 +16,13 @@ from threading import current_thread, main_thread
 from typing import Any, NamedTuple
 
 from scb.jobs.job import Job
-from scb.jobs.pool import BatchResult, Note, run_batch
-from scb.jobs.store import Failure
+from scb.jobs.pool import BatchResult, Note, lost_batch, run_batch
 from scb.jobs.worker import work
 
 # After so many failed starts in a row we give up.
 MOST_FAILED_STARTS = 3
 KEPT = "Finished runs are kept; the same command goes on from them"
+DIED = "its process died, out of memory perhaps"
 # Stands for what a call returned if its process died over it.
 LOST = object()
 
@@ -93,7 +93,8 @@ class Processes:
         """Wait at most a second for batches to be done."""
         through = [(call.arguments[0], returned) for call, returned in self._collect()]
         return [
-            (batch, _lost(batch) if returned is LOST else returned) for batch, returned in through
+            (batch, lost_batch(batch, DIED) if returned is LOST else returned)
+            for batch, returned in through
         ]
 
     def each(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
@@ -172,11 +173,6 @@ class Processes:
         if worker.call is not None:
             self._waiting.appendleft(worker.call)
         return []
-
-
-def _lost(batch: Sequence[Job]) -> BatchResult:
-    failure = Failure("its process died, out of memory perhaps", "")
-    return BatchResult({}, {job.key: failure for job in batch}, 0.0, lost=True)
 
 
 def _not_started(reason: str) -> ChildProcessError:

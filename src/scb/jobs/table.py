@@ -1,6 +1,6 @@
 """Tidy tables and their statistics; jobs return such tables, and figures and claims read them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -197,6 +197,35 @@ def values(table: Table, name: str) -> list[Any]:
     [10, 20]
     """
     return list(dict.fromkeys(table[name].tolist()))
+
+
+def groups(table: Table, *names: str) -> Iterator[tuple[Any, ...]]:
+    """Divide the rows of a table by the values of one or more columns.
+
+    Parameters
+    ----------
+    table : dict of (rows,) arrays
+        The columns by name.
+    *names : str
+        The names of the columns.
+
+    Returns
+    -------
+    iterator of tuple
+        For each combination of values, in the order in which they first appear: the values, and
+        the table of the rows that have them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scb.jobs.table import groups
+    >>> table = {"T": np.array([10, 10, 20]), "error": np.array([1.0, 3.0, 0.5])}
+    >>> {T: float(rows["error"].max()) for T, rows in groups(table, "T")}
+    {10: 3.0, 20: 0.5}
+    """
+    columns = (table[name].tolist() for name in names)
+    for found in dict.fromkeys(zip(*columns, strict=True)):
+        yield *found, pick(table, **dict(zip(names, found, strict=True)))
 
 
 def replicates(table: Table) -> int:

@@ -84,19 +84,22 @@ class Experiment:
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure of the report."""
+    """A figure of the report, as figures.toml describes it."""
 
     title: str  # what it shows, in a sentence
     paper: str  # where it is in the paper
-    needs: tuple[str, ...]  # the tables that it is drawn from
+    needs: list[str]  # the tables that it is drawn from
     # "module:function" of scb.paper.figures, loaded when it is asked to draw: matplotlib is heavy
     drawn_by: str
     see: str  # what to see in it
 
     def draw(self, tables: Mapping[str, Table]) -> "Figure":
         """Draw the figure from its tables, in the common style."""
-        from scb.drawing import quiet
+        from scb.drawing import caption, heading, quiet
 
         module, _, name = self.drawn_by.partition(":")
         function = getattr(import_module(f"scb.paper.figures.{module}"), name)
-        return quiet(function)(self.title, *(tables[need] for need in self.needs))
+        figure, settings = quiet(function)(*(tables[need] for need in self.needs))
+        heading(figure, self.title)
+        caption(figure, settings)
+        return figure

@@ -1,8 +1,9 @@
 """Tables of the full run and of runs on a GPU, which take minutes and are shipped with the docs."""
 
 from functools import partial
+from typing import Any
 
-from scb.paper.entries import Experiment
+from scb.paper.entries import Axes, Experiment
 from scb.paper.experiments.checks import NegativeJob
 from scb.paper.experiments.heads import HeadsJob
 from scb.paper.experiments.large import LARGE_SEARCHES, LONG_LADDER, REAL, PlanJob, RealJob
@@ -32,12 +33,30 @@ STRAINED = (
 )
 SIZES = (*BASE, "projector")
 PROJECTORS = ("euclidean", "mu")
+Points = tuple[tuple[Any, ...], ...]
 WINDOWS = (("sequence", "of the task"), ("sequence", "frequencies"), ("independent", "of the task"))
 MULTIPLES = (0.0, 1.0, 2.0, 4.0)
+# Names of fields whose values change together
+TASK = ("ensemble", "replicate")
+SIGN = ("T", "batch_size", "projector")
+FAMILY = ("N", "T", "sparsity", "family")
+ONE_SEARCH = (*SIZES, "replicate")
+STEP = ("T", "step", "steps")
 SEARCH = ("N", "T", "multiple", "eta")
 END = ("T", "batch_size", "gradients")
 SPREAD = ("T", "spread", "chain", "gradients")
 PAIR = ("N", "T", "chain", "gradients", "overlap", "c")
+ATTENTION: Axes = {
+    "method": ("softmax", "softmax, small η", "proximal", "SGD"),
+    "T": (50, 158, 500, 1580, 5000),
+}
+
+
+def _up_to(T: int, points: Points) -> Points:
+    """The points whose first coordinate is at most T."""
+    return tuple(point for point in points if point[0] <= T)
+
+
 in_full_run = partial(Experiment, full_only=True)
 on_gpu = partial(Experiment, gpu=True)
 FULL_TABLES = {
@@ -83,8 +102,8 @@ FULL_TABLES = {
     ),
     "late": in_full_run(
         LateJob,
-        {("ensemble", "replicate"): LATE},
-        quick=(None, {("ensemble", "replicate"): LATE[:3], "T": (1000,), "steps": (2000,)}),
+        {TASK: LATE},
+        quick=(None, {TASK: LATE[:3], "T": (1000,), "steps": (2000,)}),
     ),
     "noise wins": in_full_run(
         TrainingJob,
@@ -113,18 +132,15 @@ FULL_TABLES = {
     ),
     "stage one": in_full_run(
         SignJob,
-        {("T", "batch_size", "projector"): LADDER, "eta": (0.05,)},
+        {SIGN: LADDER, "eta": (0.05,)},
         seeds=40,
-        quick=(
-            4,
-            {("T", "batch_size", "projector"): tuple(point for point in LADDER if point[0] <= 400)},
-        ),
+        quick=(4, {SIGN: _up_to(400, LADDER)}),
     ),
     "pretrained": in_full_run(
         PretrainedJob,
-        {("N", "T", "sparsity", "family"): END_TO_END},
+        {FAMILY: END_TO_END},
         seeds=50,
-        quick=(1, {("N", "T", "sparsity", "family"): ((3, 200, 2, "strong"), (3, 200, 2, "flat"))}),
+        quick=(1, {FAMILY: ((3, 200, 2, "strong"), (3, 200, 2, "flat"))}),
     ),
     "overlaps": in_full_run(
         PretrainedJob,
@@ -160,10 +176,7 @@ FULL_TABLES = {
     ),
     "attention": in_full_run(
         AttentionJob,
-        {
-            "method": ("softmax", "softmax, small η", "proximal", "SGD"),
-            "T": (50, 158, 500, 1580, 5000),
-        },
+        ATTENTION,
         seeds=20,
         quick=(1, {"T": (50, 100), "steps": (1000,)}),
     ),
@@ -190,21 +203,14 @@ FULL_TABLES = {
     ),
     "long signs": on_gpu(
         SignJob,
-        {("T", "batch_size", "projector"): LONG_LADDER, "eta": (0.05,), "device": ("cuda",)},
+        {SIGN: LONG_LADDER, "eta": (0.05,), "device": ("cuda",)},
         seeds=10,
-        quick=(
-            2,
-            {
-                ("T", "batch_size", "projector"): tuple(
-                    point for point in LONG_LADDER if point[0] <= 5000
-                )
-            },
-        ),
+        quick=(2, {SIGN: _up_to(5000, LONG_LADDER)}),
     ),
     "large rates": on_gpu(
         RateJob,
-        {(*SIZES, "replicate"): LARGE_SEARCHES, "eta": (0.05,), "runs": (10,), "device": ("cuda",)},
-        quick=(None, {(*SIZES, "replicate"): LARGE_SEARCHES[:2], "runs": (3,)}),
+        {ONE_SEARCH: LARGE_SEARCHES, "eta": (0.05,), "runs": (10,), "device": ("cuda",)},
+        quick=(None, {ONE_SEARCH: LARGE_SEARCHES[:2], "runs": (3,)}),
     ),
     "plan": on_gpu(PlanJob, {"device": ("cuda",)}, quick=(None, {"epsilon": (0.3,)})),
     "dirichlet rates": in_full_run(
@@ -221,11 +227,7 @@ FULL_TABLES = {
     ),
     "dirichlet attention": in_full_run(
         AttentionJob,
-        {
-            "ensemble": ("dirichlet",),
-            "method": ("softmax", "softmax, small η", "proximal", "SGD"),
-            "T": (50, 158, 500, 1580, 5000),
-        },
+        {"ensemble": ("dirichlet",)} | ATTENTION,
         seeds=10,
         quick=(1, {"T": (50, 100), "steps": (1000,)}),
     ),
@@ -245,7 +247,7 @@ FULL_TABLES = {
         SpreadJob,
         {SPREAD: SPREADS, "projector": PROJECTORS, "factor": FACTORS},
         seeds=30,
-        quick=(2, {SPREAD: tuple(point for point in SPREADS if point[0] <= 2000)}),
+        quick=(2, {SPREAD: _up_to(2000, SPREADS)}),
     ),
     "transfer to the letter": in_full_run(
         LetterJob,
@@ -255,9 +257,9 @@ FULL_TABLES = {
     ),
     "softmax steps": in_full_run(
         StepJob,
-        {("T", "step", "steps"): STEPS, "ensemble": TWO},
+        {STEP: STEPS, "ensemble": TWO},
         seeds=10,
-        quick=(1, {("T", "step", "steps"): tuple((T, name, 300) for T, name, _ in STEPS[:10])}),
+        quick=(1, {STEP: tuple((T, name, 300) for T, name, _ in STEPS[:10])}),
     ),
     "heads": in_full_run(
         HeadsJob,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.jobs.table import Table, values, where
+from scb.jobs.table import Table, groups, where
 from scb.paper.experiments.rates import BASE
 from scb.paper.numbers import Number, minus
 
@@ -104,14 +104,11 @@ def printed_exponent(
 ) -> float:
     """The exponent of the printed number of samples of a stage, over the sizes of a table of
     rates."""
-    rows = varied(table, axis, base)
-    xs = values(rows, axis)
-    asked = []
-    for x in xs:
-        here = where(rows, rows[axis] == x)
-        sizes = {name: float(here[name][0]) for name in BASE}
-        asked.append(printed_samples(**sizes, K_Q=float(np.nanmean(here["K_Q"])))[stage - 1])
-    return log_log_slope(np.array(xs), np.array(asked)).estimate
+    asked = {}
+    for x, rows in groups(varied(table, axis, base), axis):
+        sizes = {name: float(rows[name][0]) for name in BASE}
+        asked[x] = printed_samples(**sizes, K_Q=float(np.nanmean(rows["K_Q"])))[stage - 1]
+    return log_log_slope(np.array([*asked]), np.array([*asked.values()])).estimate
 
 
 def harder(exponent: Number, axis: str) -> Number:

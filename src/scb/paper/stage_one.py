@@ -1,12 +1,13 @@
 """The number of samples that Stage 1 needs to find the sign, from a fit to runs with several batch
 sizes, and its exponent in T."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from scb.arrays import Array
-from scb.jobs.table import Table, concatenate, pick, values, where
+from scb.jobs.table import Table, concatenate, groups, pick
 from scb.paper.experiments.projector import GOAL
 
 
@@ -38,18 +39,27 @@ def stage_one_slopes(table: Table, draws: int = 100) -> dict[str, tuple[float, f
     """For each projector, the exponent of the least B in T, with its 95 % interval from resampled
     replicates.
     """
-    found = {}
-    for projector in values(table, "projector"):
-        rng = np.random.default_rng(0)
-        mine = pick(table, projector=projector)
-        replicates = np.unique(mine["replicate"])
-        by_replicate = [pick(mine, replicate=i) for i in replicates]
-        slopes = [_slope(mine)]
-        for _ in range(draws):
-            chosen = [by_replicate[i] for i in rng.integers(len(replicates), size=len(replicates))]
-            slopes.append(_slope(concatenate(chosen)))
-        found[projector] = (slopes[0], *np.percentile(slopes[1:], (2.5, 97.5)))
-    return found
+    return {
+        projector: (_slope(mine), *_resampled(mine, _slope, draws))
+        for projector, mine in groups(table, "projector")
+    }
+
+
+def _slope(rows: Table) -> float:
+    T, least = least_batches(rows)
+    return float(np.polyfit(np.log(T), np.log(least), 1)[0])
+
+
+def _resampled(rows: Table, exponent: Callable[[Table], float], draws: int) -> tuple[float, float]:
+    """The 95 % interval of an exponent, from replicates that are drawn anew."""
+    rng = np.random.default_rng(0)
+    runs = [mine for _, mine in groups(rows, "replicate")]
+    found = [
+        exponent(concatenate([runs[i] for i in rng.integers(len(runs), size=len(runs))]))
+        for _ in range(draws)
+    ]
+    low, high = np.percentile(found, (2.5, 97.5))
+    return low, high
 
 
 class PowerLaw(NamedTuple):
@@ -158,20 +168,11 @@ def power_laws(
     """For each projector, the power law of the least B in T, with the 95 % interval of its exponent
     from resampled replicates.
     """
-    found = {}
-    for projector in values(table, "projector"):
-        rng = np.random.default_rng(0)
-        mine = pick(table, projector=projector)
-        counted = {name: mine[name] for name in ("T", "batch_size", "right")}
-        rows = [np.flatnonzero(mine["replicate"] == i) for i in np.unique(mine["replicate"])]
-        exponents = []
-        for _ in range(draws):
-            chosen = np.concatenate([rows[i] for i in rng.integers(len(rows), size=len(rows))])
-            exponents.append(power_law(where(counted, chosen), goal).exponent)
-        found[projector] = (power_law(mine, goal), *np.percentile(exponents, (2.5, 97.5)))
-    return found
 
+    def exponent(rows: Table) -> float:
+        return power_law(rows, goal).exponent
 
-def _slope(rows: Table) -> float:
-    T, least = least_batches(rows)
-    return float(np.polyfit(np.log(T), np.log(least), 1)[0])
+    return {
+        projector: (power_law(mine, goal), *_resampled(mine, exponent, draws))
+        for projector, mine in groups(table, "projector")
+    }

@@ -10,6 +10,7 @@ is large enough and that half of it is not. The planner uses these constants.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 
 @dataclass(frozen=True)
@@ -45,85 +46,78 @@ class Bound:
     largest: bool = False
 
 
-def _bound(place: str, statement: str, constant: float, printed: float | None = None) -> Bound:
-    return Bound(place=place, statement=statement, constant=constant, printed=printed)
-
-
-def _largest(place: str, statement: str, constant: float, printed: float | None = None) -> Bound:
-    return Bound(place=place, statement=statement, constant=constant, printed=printed, largest=True)
-
-
+_largest = partial(Bound, largest=True)
 BOUNDS = {
     # Concentration
-    "chebyshev": _bound(
+    "chebyshev": Bound(
         "B.4 basic inequality", "Pr(‖y⁽ᴮ⁾ − Ey‖ ≥ ε) ≤ c·G/(B·ε²), G = E‖y‖²", 0.6, 1.0
     ),
-    "entry_A": _bound("B.4 gradient infinity norm", "‖∇̂_a l‖_∞ ≤ c·N", 1.5),
-    "entry_V": _bound("B.4 gradient infinity norm", "‖∇̂_V l‖_∞ ≤ c·N", 1.5),
-    "square_A": _bound("B.4 second moments", "E‖∇̂_A l‖_μ² ≤ c·T·N²", 0.04),
-    "square_V": _bound("B.4 second moments", "E‖∇̂_V l‖_μ² ≤ c·N³", 0.015),
-    "along_P": _bound("B.4 first-order terms", "|⟨∇̂_V l, P⟩_μ| ≤ c·N³", 0.05),
-    "along_Q": _bound("B.4 first-order terms", "|⟨∇̂_A l, Q⟩_μ| ≤ c·Q·N²", 0.15),
+    "entry_A": Bound("B.4 gradient infinity norm", "‖∇̂_a l‖_∞ ≤ c·N", 1.5),
+    "entry_V": Bound("B.4 gradient infinity norm", "‖∇̂_V l‖_∞ ≤ c·N", 1.5),
+    "square_A": Bound("B.4 second moments", "E‖∇̂_A l‖_μ² ≤ c·T·N²", 0.04),
+    "square_V": Bound("B.4 second moments", "E‖∇̂_V l‖_μ² ≤ c·N³", 0.015),
+    "along_P": Bound("B.4 first-order terms", "|⟨∇̂_V l, P⟩_μ| ≤ c·N³", 0.05),
+    "along_Q": Bound("B.4 first-order terms", "|⟨∇̂_A l, Q⟩_μ| ≤ c·Q·N²", 0.15),
     # Stage 1
     "growth": _largest(
         "D part I", "α_V + α_A grows by ≥ (η/2)(α_V + α_A) + c·η/(4·T·K_Q)", 2.0, 1.0
     ),
-    "stage1_steps": _bound("D main result (a)", "𝒯₁ ≤ c·log(T·K_Q)/η", 1.2),
-    "stage1_gap": _bound("D main result (c)", "|α_V − α_A| ≤ c/(T·K_Q) at 𝒯₁", 1.1),
+    "stage1_steps": Bound("D main result (a)", "𝒯₁ ≤ c·log(T·K_Q)/η", 1.2),
+    "stage1_gap": Bound("D main result (c)", "|α_V − α_A| ≤ c/(T·K_Q) at 𝒯₁", 1.1),
     "stage1_noise": _largest(
         "D main result (b)", "‖h‖_μ ≤ c·√(Δ/T)·min(K_P, K_Q)/log(T·K_Q) keeps ‖Δ‖_μ² ≤ Δ/T", 1.0
     ),
-    "largest_V": _bound("D main result (d)", "‖V‖_∞ ≤ c", 0.7),
-    "largest_A": _bound("D main result (d)", "‖A‖_∞ ≤ c/Q", 0.4),
+    "largest_V": Bound("D main result (d)", "‖V‖_∞ ≤ c", 0.7),
+    "largest_A": Bound("D main result (d)", "‖A‖_∞ ≤ c/Q", 0.4),
     # Stage 2
-    "separation": _bound(
+    "separation": Bound(
         "E separation", "α_A ≥ c·(Q/T + Q√N‖Δ_A‖_μ) separates the positions of Q twofold", 4.0
     ),
-    "rounding_signal": _bound("E effect of rounding", "α_A moves by ≤ c/(T·K_Q)", 1.0),
-    "rounding_error": _bound("E effect of rounding", "‖Δ_A‖_μ² grows by ≤ c/T", 0.006),
+    "rounding_signal": Bound("E effect of rounding", "α_A moves by ≤ c/(T·K_Q)", 1.0),
+    "rounding_error": Bound("E effect of rounding", "‖Δ_A‖_μ² grows by ≤ c/T", 0.006),
     "support_signal": _largest(
         "E gradient denoising",
         "−E∂l ≥ c·(1 − α_V)·α_V·K_P/(N·Q) on the support, for α_A ≤ 1",
         0.15,
     ),
-    "coordinate": _bound("E gradient denoising", "|∂l| ≤ c·N", 0.4, 1.0),
-    "square_on_support": _bound("E bias of ĥ", "E‖[∇̂_A l]_q‖_μ² ≤ c·Q·N²", 0.05),
-    "stage2_lambda": _bound(
+    "coordinate": Bound("E gradient denoising", "|∂l| ≤ c·N", 0.4, 1.0),
+    "square_on_support": Bound("E bias of ĥ", "E‖[∇̂_A l]_q‖_μ² ≤ c·Q·N²", 0.05),
+    "stage2_lambda": Bound(
         "E bias of ĥ", "λ = c·η_A·ε·K_P/(Q²N²) removes what is off the support", 2.0
     ),
-    "bias": _bound("E bias of ĥ", "‖ĥ_A‖_μ ≤ c·ε/(Q·N²)", 2.0),
-    "errors": _bound(
+    "bias": Bound("E bias of ĥ", "‖ĥ_A‖_μ ≤ c·ε/(Q·N²)", 2.0),
+    "errors": Bound(
         "E dynamics of the errors",
         "δ² ≤ e^(−2ηα²)δ² + c·η(δ + η‖h‖)‖h‖, ‖h‖ in its units",
         2.0,
         3.0,
     ),
-    "gap": _bound(
+    "gap": Bound(
         "E dynamics of α_A − α_V",
         "(α_V − α_A)² ≤ e^(−2η(1 − α_V α_A))(α_V − α_A)² + c·η·E",
         2.0,
         8.0,
     ),
-    "sum": _bound("E dynamics of α_A + α_V", "noise terms of 1 − (α_V + α_A)/2, times c", 1.0, 1.0),
-    "local": _bound("E the same near (1, 1)", "noise terms of (ε_A + ε_V)², times c", 0.6, 1.0),
-    "boundary": _bound(
+    "sum": Bound("E dynamics of α_A + α_V", "noise terms of 1 − (α_V + α_A)/2, times c", 1.0, 1.0),
+    "local": Bound("E the same near (1, 1)", "noise terms of (ε_A + ε_V)², times c", 0.6, 1.0),
+    "boundary": Bound(
         "E boundary decrease", "X ≤ c·B/A from the time that the lemma names", 3.0, 3.0
     ),
-    "stage2_steps": _bound("E main lemma", "steps ≤ c·(1/(ηα) + log(1/δ_*)/η)", 1.0),
+    "stage2_steps": Bound("E main lemma", "steps ≤ c·(1/(ηα) + log(1/δ_*)/η)", 1.0),
     # Stage 3
-    "rounding_A": _bound("F rounding A", "‖A_* − Q‖_μ² ≤ c·(Q²/T² + ‖Δ_A‖_μ²·N·Q)", 0.25),
-    "rounding_A_sharp": _bound("F rounding A, sharper", "‖A_* − Q‖_μ² ≤ c·(Q/T² + ‖Δ_A‖_μ²)", 1.5),
+    "rounding_A": Bound("F rounding A", "‖A_* − Q‖_μ² ≤ c·(Q²/T² + ‖Δ_A‖_μ²·N·Q)", 0.25),
+    "rounding_A_sharp": Bound("F rounding A, sharper", "‖A_* − Q‖_μ² ≤ c·(Q/T² + ‖Δ_A‖_μ²)", 1.5),
     "stage3_attention": _largest(
         "F last lemma", "‖A − Q‖_μ ≤ c·ε/√Q keeps ‖V − P‖_μ² ≤ ε", 2.0, 0.01
     ),
     "stage3_noise": _largest(
         "F last lemma", "‖h_V‖_μ ≤ c·ε·√K_P·K_Q beside it keeps ‖V − P‖_μ² ≤ ε", 1.0
     ),
-    "stage3_steps": _bound("F last lemma", "steps ≤ c·log(1/ε)/η", 0.5),
+    "stage3_steps": Bound("F last lemma", "steps ≤ c·log(1/ε)/η", 0.5),
     # Transfer
     "start_low": _largest("H initialisation", "α_V ≥ c·θ/(N·K_P)", 1.0),
-    "start_high": _bound("H initialisation", "α_V ≤ c·θ", 1.0),
-    "start_error": _bound("H initialisation", "‖Δ_V‖_μ² ≤ c·θ²·K_P", 0.5),
-    "step_signal": _bound("H first gradient step", "|α_A/α_V − 1| ≤ c·ε_Tmp", 1.1),
-    "step_error": _bound("H first gradient step", "‖Δ_A‖_μ² ≤ c·(ε_Tmp²·α_V²/Q + 1/T)", 1.0),
+    "start_high": Bound("H initialisation", "α_V ≤ c·θ", 1.0),
+    "start_error": Bound("H initialisation", "‖Δ_V‖_μ² ≤ c·θ²·K_P", 0.5),
+    "step_signal": Bound("H first gradient step", "|α_A/α_V − 1| ≤ c·ε_Tmp", 1.1),
+    "step_error": Bound("H first gradient step", "‖Δ_A‖_μ² ≤ c·(ε_Tmp²·α_V²/Q + 1/T)", 1.0),
 }

@@ -1,11 +1,9 @@
 """Claims about the dynamics of softmax attention, compared with those of the linear model."""
 
-from functools import partial
-
 import numpy as np
 
-from scb.jobs.table import Table, pick, values, where
-from scb.paper.claims.claim import Claim
+from scb.jobs.table import Table, groups, pick, values, where
+from scb.paper.claims.claim import claim
 from scb.paper.numbers import median, middle, over, share
 from scb.paper.outcome import Answer, Outcome, above, all_of, at_least, at_most, mostly
 from scb.paper.rows import in_ensembles
@@ -14,8 +12,7 @@ from scb.paper.slopes import LOGS, log_log_slope
 RECIPES = "recipes softmax, paper with λ = 1e-4, sgd; 3,000 steps"
 
 
-@partial(
-    Claim,
+@claim(
     "softmax-step",
     figure="F30",
     says="Softmax, too, has a sample-intensive first stage.",
@@ -62,8 +59,7 @@ def softmax_step(softmax_steps: Table) -> Outcome:
     return Outcome.judged(all_of(good), cases=cases)
 
 
-@partial(
-    Claim,
+@claim(
     "softmax-denoises",
     figure="F17",
     says="Softmax roughly ignores positions with little attention.",
@@ -84,8 +80,7 @@ def softmax_ignores(preconditioner: Table) -> Outcome:
     return Outcome.judged(good, slope=slope, others=others)
 
 
-@partial(
-    Claim,
+@claim(
     "softmax-error",
     figure="F17",
     says="Softmax does not keep the error of A below SGD's: it settles on few positions, which are "
@@ -103,8 +98,7 @@ def softmax_error(attention: Table, dirichlet_attention: Table | None = None) ->
 
 def _larger(attention: Table) -> Outcome:
     cases = {}
-    for method in values(attention, "method"):
-        rows = pick(attention, method=method)
+    for method, rows in groups(attention, "method"):
         there = np.isfinite(rows["delta_50"])
         longest = where(rows, there & (rows["T"] == rows["T"].max()))["delta_50"]
         gets_there = longest.size > 0
@@ -121,8 +115,7 @@ def _larger(attention: Table) -> Outcome:
     return Outcome.judged(good, cases=cases)
 
 
-@partial(
-    Claim,
+@claim(
     "one-step-equal",
     figure="F17",
     says="Near uniform attention, one step of softmax with T²η equals one step of the linear model "
@@ -138,7 +131,7 @@ def _larger(attention: Table) -> Outcome:
 def one_step_is_equal(one_step: Table) -> Outcome:
     """In 90 % of cases the steps of σ(w) with T²η and of a with η on one mini-batch differ by at
     most 5 % of their length for η ≤ 1/T, whatever T is; as a control, η = 10/T."""
-    worst = {x: pick(one_step, size=x)["error"].max() for x in values(one_step, "size")}
+    worst = {x: rows["error"].max() for x, rows in groups(one_step, "size")}
     cases = {f"ηT = {x:g}": {"error" if x <= 1 else "large": e} for x, e in worst.items()}
     small = one_step["error"][one_step["size"] <= 1]
     return Outcome.judged(mostly(small <= 0.05), cases=cases, large=None)

@@ -3,6 +3,7 @@ reported."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from inspect import Parameter, signature
 from string import Formatter
 from typing import Any
@@ -58,12 +59,10 @@ class Claim:
 
     Examples
     --------
-    >>> from functools import partial
     >>> import numpy as np
-    >>> from scb.paper.claims.claim import Claim
+    >>> from scb.paper.claims.claim import claim
     >>> from scb.paper.outcome import Outcome, at_most
-    >>> @partial(
-    ...     Claim,
+    >>> @claim(
     ...     "error-falls",
     ...     figure="F15",
     ...     says="The error falls.",
@@ -263,6 +262,9 @@ class Claim:
         sizes += drawn or ["ensemble: strong"] * bool(counts)
         return "; ".join([*sizes, *filter(None, [self.setting])])
 
+
+claim = partial(partial, Claim)
+"""A decorator that makes a claim of its judge, given all else that belongs to the claim."""
 
 SO_FAR = {
     Answer.NO: "it does not hold {}",

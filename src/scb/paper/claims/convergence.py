@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from scb.jobs.table import Table
-from scb.paper.claims.claim import LITERAL, Claim
+from scb.paper.claims.claim import LITERAL, claim
 from scb.paper.numbers import CLOSE, Number, middle, share, spread
 from scb.paper.outcome import Outcome, all_of, between, mostly
 from scb.paper.rows import ends, joined
@@ -32,7 +32,7 @@ FIGURE_1 = "Section 5.1, Figure 1, caption"
 SIGNALS = "Appendix I, figure of the signals, caption"
 SIMILARITY = "Appendix I, figure of the similarity, caption"
 
-_claim = partial(partial, Claim, condition=RANDOM, setting=SETTING)
+_claim = partial(claim, condition=RANDOM, setting=SETTING)
 
 
 def _both(name: str, hits: Any, right: Any) -> dict[str, Number]:

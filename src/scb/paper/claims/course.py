@@ -4,14 +4,14 @@ from functools import partial
 
 import numpy as np
 
-from scb.jobs.table import Table, pick, values, where
-from scb.paper.claims.claim import Claim
-from scb.paper.numbers import Number, middle, share, spread
+from scb.jobs.table import Table, groups, pick, values, where
+from scb.paper.claims.claim import claim
+from scb.paper.numbers import middle, share, spread
 from scb.paper.outcome import Outcome, all_of, at_least, at_most, mostly
 from scb.paper.tuned import chosen_decoders
 
 ADAM = "Adam at 0.001, at most 307,200 samples"
-_claim = partial(partial, Claim, figure="F26", setting=ADAM)
+_claim = partial(claim, figure="F26", setting=ADAM)
 
 
 @_claim(
@@ -32,7 +32,7 @@ def attention_finds_the_positions(transformer_stages: Table) -> Outcome:
     there, in the median run at least 0.8 of the attention that probe sees lies on the true
     positions, and at most 10 % of what the model says lacks the form of the task.
     """
-    cases: dict[str, dict[str, Number]] = {}
+    cases = {}
     good = {}
     for start in values(transformer_stages, "start"):
         runs = _runs(transformer_stages, start)
@@ -93,12 +93,11 @@ def decoders_need_more_tokens(decoders: Table) -> Outcome:
     """
     needs = {}
     cases = {}
-    for model in values(decoders, "model"):
-        chosen = chosen_decoders(pick(decoders, model=model))
-        lengths = sorted(values(chosen, "length"))
+    for model, mine in groups(decoders, "model"):
+        chosen = chosen_decoders(mine)
         cases |= {
-            f"{model}, {n:,} tokens": {"left": spread(pick(chosen, length=n)["share"])}
-            for n in lengths
+            f"{model}, {n:,} tokens": {"left": spread(rows["share"])}
+            for n, rows in groups(chosen, "length")
         }
         enough = np.where(chosen["share"] <= 0.1, chosen["length"], np.inf)
         tasks = np.unique(chosen["replicate"])

@@ -1,10 +1,8 @@
 """Claims about several heads: the order in which they learn, the saddle of equal heads, which heads
 are learned, and spare heads."""
 
-from functools import partial
-
-from scb.jobs.table import Table, pick, values
-from scb.paper.claims.claim import Claim
+from scb.jobs.table import Table, groups, pick
+from scb.paper.claims.claim import claim
 from scb.paper.numbers import average, share
 from scb.paper.outcome import Outcome, all_of, at_least, at_most, between
 
@@ -21,8 +19,7 @@ def _runs(heads: Table, start: str) -> Table:
     return pick(heads, start=start, number=1)
 
 
-@partial(
-    Claim,
+@claim(
     "heads-in-turn",
     figure="F33",
     says="Heads learn one singular value after another, at the times that the task predicts.",
@@ -35,13 +32,12 @@ def heads_in_turn(heads: Table) -> Outcome:
     its mean over tasks, with the 95 % interval, lies between 0.9 and 1.1 for every number of heads.
     """
     runs = _runs(heads, "random")
-    slopes = {H: average(pick(runs, heads=H)["slope"]) for H in values(runs, "heads")}
+    slopes = {H: average(rows["slope"]) for H, rows in groups(runs, "heads")}
     cases = {f"H = {H}": {"slope": slope} for H, slope in slopes.items()}
     return Outcome.judged(all_of(between(x, 0.9, 1.1) for x in slopes.values()), cases=cases)
 
 
-@partial(
-    Claim,
+@claim(
     "equal-heads-stop",
     figure="F33",
     says="Heads that start alike stop at the best function of one head.",
@@ -61,8 +57,7 @@ def equal_heads_stop(heads: Table) -> Outcome:
     )
 
 
-@partial(
-    Claim,
+@claim(
     "heads-are-read-afterwards",
     figure="F33",
     says="Training learns the function but not the heads; a rotation or ℓ₁ recovers the heads.",
@@ -96,8 +91,7 @@ def heads_are_read_afterwards(heads: Table, sparse_heads: Table) -> Outcome:
     )
 
 
-@partial(
-    Claim,
+@claim(
     "spare-heads-die",
     figure="F33",
     says="A head beyond those of the task learns nothing and does not hide the others.",

@@ -1,18 +1,18 @@
 """Claims that were judged on a GPU: the simulated sizes with real gradients, the sign in long
 contexts, rates at large sizes, and the planner's batch sizes."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from scb.jobs.table import Table, pick, where
-from scb.paper.claims.claim import LITERAL, Claim
+from scb.jobs.table import Table, groups, pick, where
+from scb.paper.claims.claim import LITERAL, claim
 from scb.paper.claims.projector import DRAWS, PROJECTORS, RIGHT
 from scb.paper.claims.rates import MAIN_THEOREM, bounded, exponents, rate_claim
 from scb.paper.experiments.large import LARGE_BASE
 from scb.paper.numbers import MOST, Number, share
 from scb.paper.outcome import Outcome, all_of, at_least, at_most, between, mostly
+from scb.paper.rows import both_ends
 from scb.paper.stage_one import power_laws
 from scb.theory.constants import attention_error
 
@@ -32,8 +32,7 @@ def inside(real: Table, simulated: Table, column: str) -> np.ndarray:
     return np.array(found)
 
 
-@partial(
-    Claim,
+@claim(
     "simulation-right",
     figure="F21",
     says="At the sizes that the paper simulates, runs with real gradients agree with the "
@@ -49,9 +48,7 @@ def simulation_is_right(real_gradients: Table) -> Outcome:
     """In 90 % of the runs with real gradients, at each size, α_V, α_A and ‖Δ_A‖_μ lie in the range
     of the simulated runs at the same step, widened by 10 %, at nine of ten evaluations."""
     cases = {}
-    pairs = zip(real_gradients["N"].tolist(), real_gradients["method"].tolist(), strict=True)
-    for N, method in dict.fromkeys(pairs):
-        mine = pick(real_gradients, N=N, method=method)
+    for N, method, mine in groups(real_gradients, "N", "method"):
         simulated = pick(mine, gradients="simulated")
         real = where(mine, (mine["gradients"] == "real") & (mine["step"] > 0))
         hits = {column: inside(real, simulated, column) for column in WATCHED}
@@ -69,8 +66,7 @@ def simulation_is_right(real_gradients: Table) -> Outcome:
     )
 
 
-@partial(
-    Claim,
+@claim(
     "sign-by-drift",
     figure="F22",
     says="With the drift alone, Stage 1 needs batches that grow like T² with the paper's projector "
@@ -88,15 +84,8 @@ def sign_by_drift_alone(long_signs: Table) -> Outcome:
     for projector, expected in (("euclidean", 2), ("mu", 1)):
         law, low, high = laws[projector]
         T = np.unique(pick(long_signs, projector=projector)["T"])
-        first, *_, last = law.least(T)
-        cases[PROJECTORS[projector]] = {
-            "first": first,
-            "last": last,
-            "T": T[0],
-            "T_last": T[-1],
-            "slope": Number(law.exponent, low, high),
-        }
-        slope = cases[PROJECTORS[projector]]["slope"]
+        slope = Number(law.exponent, low, high)
+        cases[PROJECTORS[projector]] = both_ends(T, law.least(T)) | {"slope": slope}
         good.append(between(slope, expected - 0.5, expected + 0.5))
     return Outcome.judged(all_of(good), cases=cases)
 
@@ -117,8 +106,7 @@ def large_rates_hold(large_rates: Table) -> Outcome:
     return bounded(exponents(large_rates, {**asked, 3: asked[2]}, LARGE_BASE))
 
 
-@partial(
-    Claim,
+@claim(
     "plan-keeps-promises",
     figure="F24",
     says="With the batch sizes that the lemmas require, every stage ends as the lemmas promise.",
@@ -135,8 +123,7 @@ def plan_keeps_its_promises(planned: Table, plan: Table | None = None) -> Outcom
     """In 90 % of simulated runs at a size inside all assumptions, and in the real run: after Stage
     1 one of the signals is at least min{1/2, 1/(QN)}, after Stage 2 ‖Δ_A‖_μ² is at most what
     Stage 3 bears, and after Stage 3 both squared distances are at most ε."""
-    tasks = np.unique(planned["replicate"])
-    runs = [_promises(where(planned, planned["replicate"] == i)) for i in tasks]
+    runs = [_promises(run) for _, run in groups(planned, "replicate")]
     cases = {"simulated": _worst(runs)}
     good = [mostly(planned["inside"] > 0), mostly([kept for kept, _ in runs])]
     if plan is not None:

@@ -2,13 +2,12 @@
 steps."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from scb.jobs.table import Table, pick, values
-from scb.paper.claims.claim import LITERAL, Claim
+from scb.paper.claims.claim import LITERAL, claim
 from scb.paper.numbers import CLOSE, middle, minus, share, spread
 from scb.paper.outcome import (
     Answer,
@@ -43,8 +42,7 @@ def _diverged(runs: Table) -> tuple[np.ndarray, np.ndarray]:
     return np.logical_and(*found), np.logical_or(*found)
 
 
-@partial(
-    Claim,
+@claim(
     "small-batch-diverges",
     figure="F1",
     says="With a smaller batch, training diverges.",
@@ -67,7 +65,7 @@ def smaller_batch_diverges(stability: Table) -> Outcome:
         {B: _diverged(pick(runs, batch_size=B)) for B in sorted(values(runs, "batch_size"))}
         for runs in (pick(stability, rate=rate) for rate in (1.0, 8.0))
     )
-    cases: dict[str, dict[str, Any]] = {f"B = {B}": {} for B in sorted({*found, *strained})}
+    cases = {f"B = {B}": {} for B in sorted({*found, *strained})}
     for B, (both, _) in found.items():
         cases[f"B = {B}"]["diverged"] = share(both)
     for B, (both, one) in strained.items():
@@ -91,8 +89,7 @@ def _largest_rate(full: Table) -> float:
     return max(stable, default=1.0)
 
 
-@partial(
-    Claim,
+@claim(
     "rate-is-largest",
     figure="F1",
     says="The paper's η is the largest step size without divergence.",
@@ -118,8 +115,7 @@ def rate_is_the_largest(stability: Table) -> Outcome:
     return Outcome.judged(any_of([Answer.UNSURE, good]), cases=cases)
 
 
-@partial(
-    Claim,
+@claim(
     "lambda-as-used",
     figure="F1",
     says="λ = 1e-5 is the λ of Lemma E.4.",
@@ -147,8 +143,7 @@ def lambda_is_the_lemma_s(convergence: Table, ensembles: Table | None = None) ->
     )
 
 
-@partial(
-    Claim,
+@claim(
     "sgd-star-fails",
     figure="F4",
     says="Where gradient noise is large, SGD never learns Q, even with normalisation.",
@@ -205,8 +200,7 @@ def _late(
     return good, cases
 
 
-@partial(
-    Claim,
+@claim(
     "loss-rises-late",
     figure="F3",
     says="In the end, the regulariser distorts what was learned and the loss rises a little, so "
@@ -239,8 +233,7 @@ def loss_rises_late(late: Table) -> Outcome:
     return Outcome.judged(more["λ = 1e-5"], more["λ = 3e-4"], cases=cases)
 
 
-@partial(
-    Claim,
+@claim(
     "same-function",
     figure="F3",
     says="In the end, A moves away from Q again, but the function stays the same.",

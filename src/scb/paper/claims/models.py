@@ -1,19 +1,16 @@
 """Claims about the softmax transformer compared with the linear one, about the simulation with
 Gaussian noise, and about larger N."""
 
-from functools import partial
-
 import numpy as np
 
-from scb.jobs.table import Table, at, pick, values, where
-from scb.paper.claims.claim import LITERAL, TUNED, Claim
-from scb.paper.numbers import CLOSE, Number, average, share, spread
+from scb.jobs.table import Table, at, groups, pick, where
+from scb.paper.claims.claim import LITERAL, TUNED, claim
+from scb.paper.numbers import CLOSE, average, share, spread
 from scb.paper.outcome import Answer, Outcome, all_of, between, mostly
 from scb.paper.rows import ends
 
 
-@partial(
-    Claim,
+@claim(
     "softmax-alike",
     figure="F2",
     says="Softmax and linear attention learn very similar patterns and reach the same loss.",
@@ -41,8 +38,7 @@ def softmax_is_alike(softmax: Table) -> Outcome:
     )
 
 
-@partial(
-    Claim,
+@claim(
     "simulation-recovers",
     figure="F5",
     says="At N = 100 and 500 with T = 100,000, the proximal method recovers the truth, whereas "
@@ -68,8 +64,7 @@ def simulation_recovers(gaussian: Table) -> Outcome:
     larger. As printed it cannot be run: the batch, λ and the step size are not named."""
     cases = {}
     good = []
-    for N in values(gaussian, "N"):
-        mine = pick(gaussian, N=N)
+    for N, mine in groups(gaussian, "N"):
         ours, sgd = ends(mine, None, "proximal", "SGD")
         later = where(mine, (mine["method"] == "proximal") & (mine["stage"] > 1))
         worst = {
@@ -93,8 +88,7 @@ def simulation_recovers(gaussian: Table) -> Outcome:
     return Outcome.judged(Answer.NO, all_of(good), cases=cases)
 
 
-@partial(
-    Claim,
+@claim(
     "simulation-predicts",
     figure="F5",
     says="Gaussian noise mimics the noise of mini-batches.",
@@ -113,10 +107,9 @@ def simulation_recovers(gaussian: Table) -> Outcome:
 def simulation_predicts(prediction: Table) -> Outcome:
     """For SGD and for λ > 0, α and ‖Δ‖ of the simulation are those of real gradients on the same
     tasks after the same steps, to 10 % in the mean."""
-    cases: dict[str, dict[str, Number]] = {}
-    for lam in sorted(values(prediction, "lam")):
-        both = (pick(prediction, lam=lam, gradients=kind) for kind in ("real", "simulated"))
-        real, guess = map(at, both)
+    cases = {}
+    for lam, mine in groups(prediction, "lam"):
+        real, guess = (at(pick(mine, gradients=kind)) for kind in ("real", "simulated"))
         cases["SGD" if lam == 0 else f"λ = {lam:.0e}"] = {
             column: average(real[column] / guess[column])
             for column in ("alpha_A", "alpha_V", "delta_A", "delta_V")
@@ -128,8 +121,7 @@ def simulation_predicts(prediction: Table) -> Outcome:
     return Outcome.judged(all_of(good.values()), good.get("SGD", Answer.NO), cases=cases)
 
 
-@partial(
-    Claim,
+@claim(
     "larger-n",
     figure="F6",
     says="At N = 10 and 20, the star recovers the truth, whereas SGD struggles.",
@@ -156,18 +148,16 @@ def larger_N_alike(early_stopping: Table, larger_N: Table | None = None) -> Outc
     best, right = {}, {}
     for method in ("proximal", "SGD"):
         rows = pick(early_stopping, method=method)
-        tasks = np.unique(rows["replicate"])
-        best[method] = np.array([rows["dist_A_star"][rows["replicate"] == i].min() for i in tasks])
+        best[method] = np.array([run["dist_A_star"].min() for _, run in groups(rows, "replicate")])
         right[method] = at(rows)["alpha_A"] > 0
     star, misses = best["proximal"] <= CLOSE, best["SGD"] > CLOSE
-    cases: dict[str, dict[str, Number]] = {}
+    cases = {}
     if larger_N is not None:
-        for N in values(larger_N, "N"):
-            for batch in values(larger_N, "batch_size"):
-                (end,) = ends(pick(larger_N, N=N, batch_size=batch), 1000, "proximal")
-                early, right_now = end["dist_A_star"] <= CLOSE, end["alpha_A"] > 0
-                numbers = {"early": share(early), "early_right": share(early[right_now])}
-                cases[f"N = {N}, B = {batch}"] = numbers
+        for N, batch, runs in groups(larger_N, "N", "batch_size"):
+            (end,) = ends(runs, 1000, "proximal")
+            early, right_now = end["dist_A_star"] <= CLOSE, end["alpha_A"] > 0
+            numbers = {"early": share(early), "early_right": share(early[right_now])}
+            cases[f"N = {N}, B = {batch}"] = numbers
     return Outcome.judged(
         all_of([mostly(star), mostly(misses)]),
         all_of([mostly(star[right["proximal"]]), mostly(misses[right["SGD"]])]),

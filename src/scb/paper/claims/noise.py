@@ -1,13 +1,10 @@
 """Claims about noise: where noise dominates, and our own claim that noise, not the drift, decides
 the sign at the paper's batch size."""
 
-from functools import partial
-from typing import Any
-
 import numpy as np
 
-from scb.jobs.table import Table, at, pick, values
-from scb.paper.claims.claim import LITERAL, Claim
+from scb.jobs.table import Table, at, groups, pick
+from scb.paper.claims.claim import LITERAL, claim
 from scb.paper.experiments.training import lost_to_noise
 from scb.paper.numbers import share
 from scb.paper.outcome import Outcome, all_of, at_least, at_most
@@ -21,8 +18,7 @@ METHODS = {
 }
 
 
-@partial(
-    Claim,
+@claim(
     "noise-dominates",
     figure="F13",
     says="Where batches are small, ℓ₁ regularisation is necessary and outperforms SGD.",
@@ -46,17 +42,15 @@ def noise_dominates(noise_wins: Table) -> Outcome:
     the other does not, SGD loses more than half; with the change, with λ = 1e-4. This is about
     "outperforms"; "necessary" is not asked of batches with which both lose. Lost is a task if A* is
     farther than 0.1 from Q and ‖Δ_A‖_μ not below |α_A|·√K_Q."""
-    cases: dict[str, dict[str, Any]] = {}
-    lost: dict[str, list[bool]] = {name: [] for name in METHODS}
-    for K_P in sorted(values(noise_wins, "K_P")):
-        for batch in sorted(values(noise_wins, "batch_size")):
-            cell = pick(noise_wins, K_P=K_P, batch_size=batch)
-            inside = K_P * cell["N"][0] >= 1
-            numbers = cases[f"K_P = {K_P:g}, B = {batch}"] = {}
-            for name, method in METHODS.items():
-                found = lost_to_noise(at(pick(cell, method=method), END))
-                numbers[name if inside else f"{name}_out"] = share(found)
-                lost[name] += found.tolist() if inside else []
+    cases = {}
+    lost = {name: [] for name in METHODS}
+    for K_P, batch, cell in groups(noise_wins, "K_P", "batch_size"):
+        inside = K_P * cell["N"][0] >= 1
+        numbers = cases[f"K_P = {K_P:g}, B = {batch}"] = {}
+        for name, method in METHODS.items():
+            found = lost_to_noise(at(pick(cell, method=method), END))
+            numbers[name if inside else f"{name}_out"] = share(found)
+            lost[name] += found.tolist() if inside else []
     sgd, *proximal = (np.array(found, dtype=bool) for found in lost.values())
     ahead, ahead_large = (share(sgd[sgd != found]) for found in proximal)
     absent = {f"{name}{place}": None for name in METHODS for place in ("", "_out")}
@@ -70,8 +64,7 @@ def noise_dominates(noise_wins: Table) -> Outcome:
     )
 
 
-@partial(
-    Claim,
+@claim(
     "noise-decides-sign",
     figure="F8",
     says="At B = 64, noise decides the sign, and the skewness of A shows which sign it is.",

@@ -1,17 +1,14 @@
 """Softmax's preconditioner, near uniform and near sparse attention."""
 
-from functools import partial
-
 import numpy as np
 
 from scb.jobs.table import Table, by_value, pick, where
-from scb.paper.claims.claim import Claim
+from scb.paper.claims.claim import claim
 from scb.paper.outcome import Outcome, all_of, at_most, between
 from scb.paper.slopes import log_log_slope
 
 
-@partial(
-    Claim,
+@claim(
     "softmax-near-uniform",
     figure="F2",
     says="Near uniform attention, the softmax preconditioner (diag(a) − aaᵀ)² is (I − 11ᵀ/T)/T².",
@@ -42,8 +39,7 @@ def near_uniform(preconditioner: Table) -> Outcome:
     )
 
 
-@partial(
-    Claim,
+@claim(
     "softmax-near-sparse",
     figure="F2",
     says="Near sparse attention, the softmax preconditioner is a₁(1 − a₁)e₁e₁ᵀ + O(1/T).",

@@ -1,15 +1,15 @@
 """Claims about Stage 1 by the drift alone, with the paper's projector and with the μ-projector."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from scb.jobs.table import Table, by_value, pick, values, where
-from scb.paper.claims.claim import Claim
+from scb.jobs.table import Table, by_value, groups, pick, where
+from scb.paper.claims.claim import claim
 from scb.paper.experiments.projector import GOAL
 from scb.paper.numbers import Number, average, minus, share
 from scb.paper.outcome import Answer, Outcome, all_of, at_least, at_most, between
+from scb.paper.rows import both_ends
 from scb.paper.slopes import log_log_slope
 from scb.paper.stage_one import least_batches, power_laws, stage_one_slopes
 
@@ -30,13 +30,11 @@ def _exponents(stage_one: Table) -> dict[str, dict[str, Any]]:
     found = {}
     for projector, slope in stage_one_slopes(stage_one, DRAWS).items():
         T, batches = least_batches(pick(stage_one, projector=projector))
-        ends = {"first": batches[0], "last": batches[-1], "T": T[0], "T_last": T[-1]}
-        found[PROJECTORS[projector]] = ends | {"slope": Number(*slope)}
+        found[PROJECTORS[projector]] = both_ends(T, batches) | {"slope": Number(*slope)}
     return found
 
 
-@partial(
-    Claim,
+@claim(
     "stage-one-poly-t",
     figure="F14",
     says="Stage 1 needs poly(T) samples for the drift to decide the sign.",
@@ -54,8 +52,7 @@ def stage_one_needs_poly_T(stage_one: Table) -> Outcome:
     return Outcome.judged(at_least(cases[PROJECTORS["euclidean"]]["slope"], 0.5), cases=cases)
 
 
-@partial(
-    Claim,
+@claim(
     "projector-leaks",
     figure="F14",
     says="The paper's projector leaks: the noise at the start does not fall with T. The "
@@ -71,22 +68,19 @@ def noise_at_the_start(start_noise: Table) -> Outcome:
     """
     cases = {}
     good = []
-    for N in values(start_noise, "N"):
-        for projector, name in PROJECTORS.items():
-            rows = pick(start_noise, N=N, projector=projector)
-            long = where(rows, rows["T"] >= 1000)
-            T, squares = by_value(long, "T", "exact", np.mean)
-            slope = log_log_slope(long["T"], long["exact"])
-            ratio = average(rows["square"] / rows["exact"])
-            falls = at_most(slope, -0.9) if projector == "mu" else at_least(slope, -0.5)
-            good += [falls, between(ratio, 0.75, 1.25)]
-            ends = {"first": squares[0], "last": squares[-1], "T": T[0], "T_last": T[-1]}
-            cases[f"N = {N}, {name}"] = ends | {"slope": slope, "ratio": ratio}
+    for N, projector, rows in groups(start_noise, "N", "projector"):
+        long = where(rows, rows["T"] >= 1000)
+        T, squares = by_value(long, "T", "exact", np.mean)
+        slope = log_log_slope(long["T"], long["exact"])
+        ratio = average(rows["square"] / rows["exact"])
+        falls = at_most(slope, -0.9) if projector == "mu" else at_least(slope, -0.5)
+        good += [falls, between(ratio, 0.75, 1.25)]
+        numbers = both_ends(T, squares) | {"slope": slope, "ratio": ratio}
+        cases[f"N = {N}, {PROJECTORS[projector]}"] = numbers
     return Outcome.judged(all_of(good), cases=cases)
 
 
-@partial(
-    Claim,
+@claim(
     "fewer-wrong-signs",
     figure="F14",
     says="With the μ-projector, Stage 1 finds the right sign more often.",
@@ -98,10 +92,9 @@ def noise_at_the_start(start_noise: Table) -> Outcome:
 def fewer_wrong_signs(wrong_signs: Table) -> Outcome:
     """At T = 5,000 the share of wrong signs is smaller with the μ-projector; cannot tell where the
     two intervals overlap."""
-    cases: dict[str, dict[str, Number]] = {}
+    cases = {}
     apart = Answer.UNSURE
-    for T in sorted(values(wrong_signs, "T")):
-        rows = pick(wrong_signs, T=T)
+    for T, rows in groups(wrong_signs, "T"):
         wrong = {x: share(pick(rows, projector=x)["right"] == 0) for x in PROJECTORS}
         if T == 5000:
             apart = at_most(minus(wrong["mu"], wrong["euclidean"]), 0)
@@ -109,8 +102,7 @@ def fewer_wrong_signs(wrong_signs: Table) -> Outcome:
     return Outcome.judged(apart, cases=cases)
 
 
-@partial(
-    Claim,
+@claim(
     "projector-saves-t",
     figure="F14",
     says="With the μ-projector, the number of samples that Stage 1 needs grows more slowly with T.",
@@ -126,8 +118,7 @@ def projector_saves_a_power_of_T(stage_one: Table) -> Outcome:
     return Outcome.judged(at_most(minus(mu, paper), 0), cases=cases)
 
 
-@partial(
-    Claim,
+@claim(
     "stage-one-spread",
     figure="F28",
     says="The T² of Stage 1 is due to the paper's projector: with it, the batch grows like T if μ "
@@ -142,18 +133,16 @@ def spread_decides(spread_of_mu: Table) -> Outcome:
     projector, between 0.5 and 1.5 at spread 1 and between 1.5 and 2.5 at spread 2, and with the
     μ-projector between 0.5 and 1.5 at both; for chains with K_P ≥ 1.4‖μ‖² and for others."""
     simulated = pick(spread_of_mu, gradients="simulated")
-    cases: dict[str, dict[str, Number]] = {}
+    cases = {}
     good = []
-    for chain in values(simulated, "chain"):
-        of_chain = pick(simulated, chain=chain)
-        for spread in sorted(values(of_chain, "spread")):
-            by_projector = power_laws(pick(of_chain, spread=spread), RIGHT, DRAWS)
-            for projector, name in PROJECTORS.items():
-                power_law, low, high = by_projector[projector]
-                slope = Number(power_law.exponent, low, high)
-                cases[f"{chain}, spread {spread:g}, {name}"] = {"slope": slope}
-                # Other spreads are shown, and decide nothing
-                if spread in (1, 2):
-                    expected = 2 if (spread, projector) == (2, "euclidean") else 1
-                    good.append(between(slope, expected - 0.5, expected + 0.5))
+    for chain, spread, runs in groups(simulated, "chain", "spread"):
+        by_projector = power_laws(runs, RIGHT, DRAWS)
+        for projector, name in PROJECTORS.items():
+            power_law, low, high = by_projector[projector]
+            slope = Number(power_law.exponent, low, high)
+            cases[f"{chain}, spread {spread:g}, {name}"] = {"slope": slope}
+            # Other spreads are shown, and decide nothing
+            if spread in (1, 2):
+                expected = 2 if (spread, projector) == (2, "euclidean") else 1
+                good.append(between(slope, expected - 0.5, expected + 0.5))
     return Outcome.judged(all_of(good), cases=cases)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from scb.jobs.table import Table, pick, where
-from scb.paper.claims.claim import TUNED, Claim
+from scb.jobs.table import Table, at, groups, pick
+from scb.paper.claims.claim import TUNED, claim
 from scb.paper.claims.projector import PROJECTORS
 from scb.paper.experiments.large import LARGE_BASE
 from scb.paper.experiments.rates import BASE, LONGER_BASE
@@ -36,8 +36,7 @@ SETTING = (
 MAIN_THEOREM = "Theorem 3.1, which is Theorem G.1"
 ASSUMED = "Assumption 2.1; η ≤ min(K_P, K_Q, 1/10)"
 rate_claim = partial(
-    partial,
-    Claim,
+    claim,
     figure="F15",
     setting=SETTING,
     words="{size:to ,g}, exponent {slope:+.2f} (printed {printed:+.1f}, {word}); {none:.0f} of "
@@ -51,7 +50,7 @@ def exponents(
 ) -> dict[str, dict[str, Any]]:
     """The exponents of stages in sizes, next to the printed exponents, for both projectors; and the
     searches that found nothing."""
-    cases: dict[str, dict[str, Any]] = {}
+    cases = {}
     for projector, name in PROJECTORS.items():
         mine = pick(table, projector=projector)
         for stage, axes in asked.items():
@@ -113,8 +112,7 @@ def stage_one_rate(
     return bounded(cases)
 
 
-@partial(
-    Claim,
+@claim(
     "after-stage-one",
     figure="F15",
     says="After 𝒯₁, the number of samples depends on T only through log T.",
@@ -177,8 +175,7 @@ def stage_three_rate(rates: Table, dirichlet_rates: Table | None = None) -> Outc
     return in_ensembles(lambda rows: bounded(exponents(rows, {3: sizes})), rates, dirichlet_rates)
 
 
-@partial(
-    Claim,
+@claim(
     "theorem-holds",
     figure="F18",
     says="Where Assumption 2.1, (a) to (d), holds, Algorithm 1 comes within ε.",
@@ -204,9 +201,7 @@ def theorem_holds(theorem: Table) -> Outcome:
     of_the_right = []
     good = []
     for projector, name in PROJECTORS.items():
-        rows = pick(theorem, projector=projector)
-        tasks = np.unique(rows["replicate"])
-        rows = where(rows, np.array([np.flatnonzero(rows["replicate"] == i)[-1] for i in tasks]))
+        rows = at(pick(theorem, projector=projector))
         close = (rows["dist_A"] <= CLOSE) & (rows["dist_V"] <= CLOSE) & rows["inside"]
         right = rows["alpha_V"] > 0
         good.append(mostly(close))
@@ -218,8 +213,7 @@ def theorem_holds(theorem: Table) -> Outcome:
     return Outcome.judged(printed, mostly(told), cases=cases, told=share(told))
 
 
-@partial(
-    Claim,
+@claim(
     "windows-work",
     figure="F19",
     says="Algorithm 1 works on the windows of one long sequence, if it knows μ.",
@@ -234,10 +228,7 @@ def windows_work(windows: Table) -> Outcome:
     longest = pick(windows, length=windows["length"].max())
     cases = {}
     good = Answer.UNSURE
-    for data, law in dict.fromkeys(
-        zip(windows["data"].tolist(), windows["law"].tolist(), strict=True)
-    ):
-        rows = pick(longest, data=data, law=law)
+    for data, law, rows in groups(longest, "data", "law"):
         close = (rows["dist_V"] <= CLOSE) & (rows["dist_A"] <= CLOSE)
         if (data, law) == ("sequence", "of the task"):
             good = mostly(close)
@@ -246,8 +237,7 @@ def windows_work(windows: Table) -> Outcome:
     return Outcome.judged(good, cases=cases, control=None)
 
 
-@partial(
-    Claim,
+@claim(
     "tokens-not-mu",
     figure="F19",
     says="The tokens of one long sequence do not have the distribution μ.",

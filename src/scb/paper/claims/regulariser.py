@@ -1,14 +1,14 @@
 """Claims about ℓ1 in Stage 2: its effects on the error of A and on the number of samples."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from scb.jobs.table import Table, by_value, pick, values, where
-from scb.paper.claims.claim import Claim
+from scb.jobs.table import Table, by_value, groups, pick, values, where
+from scb.paper.claims.claim import claim
 from scb.paper.numbers import share, span, spread
 from scb.paper.outcome import Outcome, all_of, at_least, at_most, between, mostly
+from scb.paper.rows import both_ends
 from scb.paper.slopes import LOGS, log_log_slope
 
 ALONE = "Stage 2 alone from α = 1/(QN) without error; centred, μ-projector; η = 0.1"
@@ -16,8 +16,7 @@ RULE = 3.0
 """The λ that is tried at all T, in standard deviations of one entry's noise in one step."""
 
 
-@partial(
-    Claim,
+@claim(
     "l1-error",
     figure="F16",
     says="Without ℓ₁, making the error of A small takes poly(T) samples; with ℓ₁, it does not.",
@@ -36,9 +35,7 @@ def error_takes_samples(stage_two: Table) -> Outcome:
     best of the λ that were tried; and at the largest T it is smaller with ℓ1."""
     plain = pick(stage_two, multiple=0.0)
     tried = where(stage_two, stage_two["multiple"] > 0)
-    best = {
-        T: min(by_value(pick(tried, T=T), "multiple", "samples")[1]) for T in values(plain, "T")
-    }
+    best = {T: min(by_value(rows, "multiple", "samples")[1]) for T, rows in groups(tried, "T")}
     T, ours = (np.array(column) for column in zip(*sorted(best.items()), strict=True))
     cases = {
         "SGD": {"slope": log_log_slope(plain["T"], plain["samples"])},
@@ -58,8 +55,7 @@ def error_takes_samples(stage_two: Table) -> Outcome:
     )
 
 
-@partial(
-    Claim,
+@claim(
     "proximal-error-flat",
     figure="F16",
     says="The proximal step keeps the error of A from growing with T.",
@@ -72,18 +68,17 @@ def error_takes_samples(stage_two: Table) -> Outcome:
 def error_grows_with_T(stage_two_error: Table) -> Outcome:
     """At one batch size ‖Δ_A‖_μ² after Stage 2 grows with T at an exponent between 0.9 and 1.1
     without ℓ1, and of at most 0.2 with λ = 4 standard deviations of one entry's noise."""
-    slopes = {}
-    for multiple in values(stage_two_error, "multiple"):
-        rows = pick(stage_two_error, multiple=multiple)
-        slopes[multiple] = log_log_slope(rows["T"], rows["square_A"])
+    slopes = {
+        multiple: log_log_slope(rows["T"], rows["square_A"])
+        for multiple, rows in groups(stage_two_error, "multiple")
+    }
     return Outcome.judged(
         all_of([between(slopes[0.0], 0.9, 1.1), at_most(slopes[max(slopes)], 0.2)]),
         cases={f"λ = {m:g}σ" if m else "SGD": {"slope": slope} for m, slope in slopes.items()},
     )
 
 
-@partial(
-    Claim,
+@claim(
     "no-entry-below",
     figure="F3",
     says="Even at the settings of the experiment, no entry of A ever becomes smaller than −λ.",
@@ -110,8 +105,7 @@ def nothing_below(negative_entries: Table) -> Outcome:
     )
 
 
-@partial(
-    Claim,
+@claim(
     "l1-samples",
     figure="F27",
     says="Without ℓ₁, poly(N, Q) samples are not enough for the stages after Stage 1.",
@@ -154,11 +148,7 @@ def _least(rows: Table) -> dict[str, Any]:
     """The least batch at the end and its exponent; the exponent where Stage 2 ends."""
     end, stage = (pick(rows, ending=ending) for ending in ("the end", "stage 2"))
     T, batches = by_value(end, "T", "batch_size")
-    return {
-        "first": batches[0],
-        "last": batches[-1],
-        "T": T[0],
-        "T_last": T[-1],
+    return both_ends(T, batches) | {
         "slope": log_log_slope(end["T"], end["batch_size"]),
         "none": share(np.isinf(end["batch_size"])),
         "stage": log_log_slope(stage["T"], stage["batch_size"]),

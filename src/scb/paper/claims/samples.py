@@ -1,12 +1,10 @@
 """Claims about the number of samples, from scratch and with transfer, and our own claims on the
 paper's open questions."""
 
-from functools import partial
-
 import numpy as np
 
-from scb.jobs.table import Table, pick, values, where
-from scb.paper.claims.claim import TUNED, Claim
+from scb.jobs.table import Table, groups, pick, values, where
+from scb.paper.claims.claim import TUNED, claim
 from scb.paper.numbers import CLOSE, MOST, Number, median, middle, share, span, spread
 from scb.paper.outcome import Answer, Outcome, all_of, at_least, at_most, between, mostly
 from scb.paper.rows import joined
@@ -19,8 +17,7 @@ LETTER = (
 )
 
 
-@partial(
-    Claim,
+@claim(
     "transfer-flat",
     figure="F7",
     says="With our recipe, transfer needs a number of samples that does not depend on T.",
@@ -34,9 +31,8 @@ def transfer_is_flat(transfer: Table) -> Outcome:
     """For each overlap the number of samples until both distances are ε goes like T^x; the 95 %
     interval of x lies between -0.1 and 0.1."""
     cases = {}
-    for overlap in values(transfer, "overlap"):
+    for overlap, rows in groups(transfer, "overlap"):
         if overlap:
-            rows = pick(transfer, overlap=overlap)
             cases[f"overlap {overlap:g}"] = _growth(rows["T"], rows["reached"])
     good = all_of(between(case["slope"], -0.1, 0.1) for case in cases.values())
     return Outcome.judged(good, cases=cases)
@@ -48,8 +44,7 @@ def _growth(T: np.ndarray, samples: np.ndarray) -> dict[str, Number]:
     return {"samples": span(medians), "T": span(T), "slope": log_log_slope(T, samples)}
 
 
-@partial(
-    Claim,
+@claim(
     "transfer-to-the-letter",
     figure="F29",
     says="Theorem 4.1: transfer needs a number of samples that depends on T only through log T.",
@@ -70,8 +65,8 @@ def transfer_to_the_letter(transfer_to_the_letter: Table) -> Outcome:
     goes like T^x with x of at most 0.25; with the change, with θ = √(1/log(1/ε))."""
     runs = pick(transfer_to_the_letter, gradients="simulated")
     meets = _meets(runs)
-    cases: dict[str, dict[str, Number]] = {}
-    good: dict[float, list[Answer]] = {c: [] for c in sorted(values(runs, "c"))}
+    cases = {}
+    good = {c: [] for c in sorted(values(runs, "c"))}
     for c, answers in good.items():
         for N in sorted(values(runs, "N")):
             for chain in values(runs, "chain"):
@@ -93,8 +88,7 @@ def _meets(runs: Table) -> np.ndarray:
     return (runs["condition"] >= 1) & (runs["norms"] >= 0.5) & (runs["norms"] <= 2)
 
 
-@partial(
-    Claim,
+@claim(
     "transfer-error",
     figure="F29",
     says="In transfer, ‖Δ_V‖ has little influence on the dynamics and does not grow.",
@@ -114,10 +108,9 @@ def error_is_harmless(transfer_to_the_letter: Table) -> Outcome:
     1.1 times its value at the start of Stage 2."""
     runs = pick(transfer_to_the_letter, gradients="simulated")
     runs = where(runs, _meets(runs))
-    cases: dict[str, dict[str, Number]] = {}
+    cases = {}
     good = []
-    for c in sorted(values(runs, "c")):
-        rows = pick(runs, c=c)
+    for c, rows in groups(runs, "c"):
         small, flat = rows["influence"] <= 0.5, rows["growth"] <= 1.1
         good += [mostly(small), mostly(flat)]
         columns = {name: spread(rows[name]) for name in ("ratio", "influence", "growth")}
@@ -125,8 +118,7 @@ def error_is_harmless(transfer_to_the_letter: Table) -> Outcome:
     return Outcome.judged(all_of(good), cases=cases)
 
 
-@partial(
-    Claim,
+@claim(
     "small-overlap",
     figure="F20",
     says="A nontrivial correlation between the tasks, as the theorem requires, is enough.",
@@ -160,8 +152,7 @@ def small_overlap_transfers(overlaps: Table) -> Outcome:
     )
 
 
-@partial(
-    Claim,
+@claim(
     "poly-t-unavoidable",
     figure="F7",
     says="The poly(T) dependence of Stage 1 is unavoidable.",
@@ -195,8 +186,7 @@ def scratch_is_flat(transfer: Table, support: Table) -> Outcome:
     return Outcome.judged(Answer.UNSURE, cases=told)
 
 
-@partial(
-    Claim,
+@claim(
     "trained-transfer",
     figure="F20",
     says="Transfer works with a trained V̂ at other sizes, sparsities and distributions, and its "
@@ -208,20 +198,16 @@ def scratch_is_flat(transfer: Table, support: Table) -> Outcome:
 def trained_value_transfers(pretrained: Table) -> Outcome:
     """For every N, T, sparsity and distribution of the table, both distances end within 0.05 in
     90 % of runs at overlap 0.6."""
-    names = ("N", "T", "sparsity", "family")
     cases = {}
     good = []
-    for case in dict.fromkeys(zip(*(pretrained[name].tolist() for name in names), strict=True)):
-        rows = pick(pretrained, **dict(zip(names, case, strict=True)))
+    for N, T, sparsity, family, rows in groups(pretrained, "N", "T", "sparsity", "family"):
         good.append(mostly(rows["learned"]))
-        N, T, sparsity, family = case
         numbers = {"learned": share(rows["learned"]), "samples": median(rows["samples"])}
         cases[f"N = {N}, T = {T:,}, sparsity {sparsity}, {family}"] = numbers
     return Outcome.judged(all_of(good), cases=cases)
 
 
-@partial(
-    Claim,
+@claim(
     "failed-transfer-says-so",
     figure="F20",
     says="A transfer that has failed reports its failure.",
@@ -242,8 +228,7 @@ def failures_are_said(pretrained: Table, overlaps: Table) -> Outcome:
     return Outcome.judged(good, failed=share(failed), fine=share(fine))
 
 
-@partial(
-    Claim,
+@claim(
     "support-from-few",
     figure="F10",
     says="Stage 1 can be replaced: the number of samples that the support needs hardly depends on "
@@ -265,16 +250,15 @@ def few_samples(support: Table, transfer: Table) -> Outcome:
     return Outcome.judged(
         all_of([at_most(slope, LOGS), at_least(factor, 10)]),
         cases={
-            f"T = {t:,}": {"samples": spread(pick(support, T=t)["likelihood"])}
-            for t in sorted(values(support, "T"))
+            f"T = {t:,}": {"samples": spread(rows["likelihood"])}
+            for t, rows in groups(support, "T")
         },
         slope=slope,
         factor=factor,
     )
 
 
-@partial(
-    Claim,
+@claim(
     "cramer-rao",
     figure="F11",
     says="Maximum likelihood reaches the Cramér–Rao bound.",
@@ -300,8 +284,7 @@ def reaches_the_bound(bound: Table) -> Outcome:
     return Outcome.judged(good, **ratio, fits=len(large["n"]), coverage=coverage)
 
 
-@partial(
-    Claim,
+@claim(
     "one-sequence-enough",
     figure="F12",
     says="One long sequence of dependent tokens is enough to find the support.",

@@ -1,11 +1,9 @@
 """Claims about the population process, gradient noise, rounding, and the softmax preconditioner."""
 
-from functools import partial
-
 import numpy as np
 
-from scb.jobs.table import Table, pick, values
-from scb.paper.claims.claim import TUNED, Claim
+from scb.jobs.table import Table, groups, pick, values
+from scb.paper.claims.claim import TUNED, claim
 from scb.paper.experiments.population import residual
 from scb.paper.numbers import CLOSE, MOST, average, over, share, span, spread
 from scb.paper.outcome import Outcome, all_of, at_least, at_most, between, mostly
@@ -17,8 +15,7 @@ RECURSION = "recursion with K_P = K_Q = 0.5, η = 0.01"
 AFTER_STAGE_ONE = "B = 64 at α_V = α_A = 0.5 on the population's lines"
 
 
-@partial(
-    Claim,
+@claim(
     "population-line",
     figure="F9",
     says="The population process stays on the straight lines through μ1ᵀ and P, 11ᵀ/T and Q.",
@@ -35,8 +32,7 @@ def on_the_line(line: Table) -> Outcome:
     return Outcome.judged(at_most(worst, 1e-9), worst=worst)
 
 
-@partial(
-    Claim,
+@claim(
     "drift-direction",
     figure="F9",
     says="The drift guides the population process in the right direction.",
@@ -65,8 +61,7 @@ def drift_points_right(line: Table, stage_1: Table) -> Outcome:
     )
 
 
-@partial(
-    Claim,
+@claim(
     "two-numbers",
     figure="F9",
     says="Two numbers, α_V and α_A, follow a closed recursion.",
@@ -91,8 +86,7 @@ def two_dimensions(line: Table) -> Outcome:
     return Outcome.judged(at_most(error["recursion"], 1e-9), **error)
 
 
-@partial(
-    Claim,
+@claim(
     "stage-one-length",
     figure="F9",
     says="Without noise, Stage 1 takes Θ(log(T K_Q)/η) steps.",
@@ -109,8 +103,7 @@ def stage_one_length(stage_1: Table) -> Outcome:
     return Outcome.judged(between(slope, 0.95, 1.05), slope=slope, T=span(stage_1["T"]))
 
 
-@partial(
-    Claim,
+@claim(
     "signals-meet",
     figure="F9",
     says="The two signals are equal up to O(1/T) when Stage 1 ends.",
@@ -142,8 +135,7 @@ def signals_meet(end_of_stage_1: Table, stage_1: Table) -> Outcome:
     )
 
 
-@partial(
-    Claim,
+@claim(
     "difference-slow",
     figure="F9",
     says="Near (1, 1), the sum of the signals and the approximation error converge at a linear "
@@ -178,8 +170,7 @@ def slow_difference(near_one: Table, error_decay: Table) -> Outcome:
     )
 
 
-@partial(
-    Claim,
+@claim(
     "stage-three-repairs",
     figure="F9",
     says="Stage 3, which normalises A and trains V alone, removes the difference of the signals.",
@@ -209,8 +200,7 @@ def stage_three_repairs(last_stage: Table) -> Outcome:
     return Outcome.judged(literal[0], **numbers)
 
 
-@partial(
-    Claim,
+@claim(
     "variance-grows",
     figure="F3",
     says="The variance of the mini-batch gradient in A grows with T.",
@@ -226,8 +216,7 @@ def variance_grows(noise: Table) -> Outcome:
     return Outcome.judged(between(slope, 0.9, 1.1), slope=slope)
 
 
-@partial(
-    Claim,
+@claim(
     "largest-entry",
     figure="F3",
     says="The largest entry of the noise in A hardly grows with T, only like √log T.",
@@ -250,8 +239,7 @@ def largest_entry(noise: Table) -> Outcome:
     return Outcome.judged(at_most(varies, 1.25), cases=cases)
 
 
-@partial(
-    Claim,
+@claim(
     "threshold-separates",
     figure="F3",
     says="A threshold Θ(α/Q) tells true positions from others.",
@@ -267,9 +255,8 @@ def largest_entry(noise: Table) -> Outcome:
 def separation(separation: Table) -> Outcome:
     """With α_V = c·(Q/T + Q√N‖Δ_A‖_μ) and the worst Δ_A of that size, c = 8 separates true
     positions from others in 90 % of tasks."""
-    margins = sorted(values(separation, "margin"))
-    found = {c: share(pick(separation, margin=c)["separated"]) for c in margins}
-    least, largest = margins[0], margins[-1]
+    found = {c: share(rows["separated"]) for c, rows in groups(separation, "margin")}
+    least, *_, largest = found
     return Outcome.judged(
         all_of([at_least(found[largest], MOST), at_most(largest, 8)]),
         cases={f"c = {c:g}": {"separated": x} for c, x in found.items()},
@@ -278,8 +265,7 @@ def separation(separation: Table) -> Outcome:
     )
 
 
-@partial(
-    Claim,
+@claim(
     "rounding-mild",
     figure="F3",
     says="The thresholding-projection changes α_A and ‖Δ_A‖² by O(1)/T.",

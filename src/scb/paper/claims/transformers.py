@@ -1,12 +1,11 @@
 """Our own claims about real transformers on the tasks of the paper."""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from scb.jobs.table import Table, pick, values
-from scb.paper.claims.claim import Claim
+from scb.paper.claims.claim import claim
 from scb.paper.numbers import Number, median, middle, minus, span, spread
 from scb.paper.outcome import Outcome, all_of, at_least, at_most, opposite
 from scb.paper.slopes import line_slope, log_log_slope
@@ -32,7 +31,7 @@ ONE = (
 )
 FRESH = "query, key and position embedding are fresh"
 
-_claim = partial(partial, Claim, figure="F25", setting=ONE)
+_claim = partial(claim, figure="F25", setting=ONE)
 
 
 def _samples(
@@ -102,11 +101,11 @@ def samples_grow_with_T(transformers: Table, transformer_rivals: Table) -> Outco
 def far_from_the_limit(transformers: Table, transformer_rivals: Table) -> Outcome:
     """At N = 3 and 10 a transformer, trained on fresh samples, needs at least 5 times the samples
     of Algorithm 1 and 50 times those of recover in the median task of all T."""
-    cases: dict[str, dict[str, Any]] = {}
+    cases = {}
     good = []
-    factors: dict[str, list[float]] = {"algorithm": [], "recover": []}
+    factors = {"algorithm": [], "recover": []}
     for N in (3, 10):
-        paired: dict[str, list[np.ndarray]] = {name: [] for name in factors}
+        paired = {name: [] for name in factors}
         for T in _lengths(transformers, N):
             others = pick(transformer_rivals, N=N, T=T)
             theirs = {
@@ -139,7 +138,7 @@ def a_plateau_that_grows(transformers: Table) -> Outcome:
     gone is at least a half in the median task of all T from 128 on, and grows with log T over all
     T, for N = 3 and 10.
     """
-    cases: dict[str, dict[str, Any]] = {}
+    cases = {}
     good = []
     for N in (3, 10):
         lengths, shares = [], []
@@ -173,9 +172,9 @@ def kept_values_save_samples(transformers: Table) -> Outcome:
     """In the median task of T = 32, 128 and 512, with the values of a task with the same P, 10 %
     are left after at most half of the samples of a fresh start, with those of a task of overlap
     0.3 after at most 0.85 of them; and values that are frozen help for the same P alone."""
-    cases: dict[str, dict[str, Any]] = {}
-    paired: dict[str, list[np.ndarray]] = {name: [] for name in KEPT}
-    saved: dict[str, list[float]] = {name: [] for name in KEPT}
+    cases = {}
+    paired = {name: [] for name in KEPT}
+    saved = {name: [] for name in KEPT}
     for T in (32, 128, 512):
         fresh = _samples(transformers, "scaling", 10, T, "standard")
         for variant in KEPT:
@@ -223,9 +222,9 @@ def thresholds_in_attention(transformers: Table) -> Outcome:
     best of three, with PyTorch's initial weights and with those of GPT-2. With the change: with
     those of GPT-2, and not with PyTorch's.
     """
-    cases: dict[str, dict[str, Any]] = {}
+    cases = {}
     answers = {}
-    best: dict[str, list[float]] = {"": [], SMALL: []}
+    best = {"": [], SMALL: []}
     for small, factors in best.items():
         name = "weights 0.02" if small else "PyTorch’s weights"
         paired = []
@@ -254,7 +253,7 @@ def centred_values(transformers: Table) -> Outcome:
     of the samples that it takes without, in the median task of all T at which one of the two gets
     there, for each N and each kind of initial weights; and of T from 512 on after at most 0.8.
     """
-    cases: dict[str, dict[str, Any]] = {}
+    cases = {}
     good = []
     saved = []
     for study, N in (("", 10), ("", 3), (SMALL, 10)):

@@ -8,8 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from scb.geometry import deviations, line_A, line_V, mu_norm
-from scb.jobs.job import Job, Rows, random_task, seed_of
+from scb.jobs.job import Job, Rows, seed_of
 from scb.model import LinearTransformer
+from scb.paper.experiments import history_of, task_of
 from scb.paper.experiments.large import KEPT, PlanJob
 from scb.paper.experiments.rates import NEVER
 from scb.task import Ensemble
@@ -42,7 +43,7 @@ class NegativeJob(Job):
         """One row: how many entries there are, how many lie below −λ, and the smallest entry
         divided by λ.
         """
-        task = random_task(self.N, self.T, 2, self.replicate, self.ensemble)
+        task = task_of(self)
         recipe = paper(task, steps=(400, self.step - 400, 0), lam=self.lam, resolve_sign=False)
         done = train(task, recipe, self.seed, every=NEVER, judge=False)
         batch = sample(task, self.batch_size, seed_of(use="one more", job=self.seed), compiled=True)
@@ -71,10 +72,7 @@ class StageOneEndJob(Job):
     def run(self) -> Rows:
         """One row: the batch size, and both signals at the first step at which one of them is
         1/(QN)."""
-        # Not above: the other jobs do without SciPy
-        from scb.training.simulation import simulate
-
-        task = random_task(self.N, self.T, 2, self.replicate)
+        task = task_of(self)
         eta = min(task.K_P, task.K_Q, 0.1)
         least = min(task.K_P, task.K_Q) ** 3
         batch_size = ceil(self.T**2 * task.sparsity**4 * self.N**5 / least)
@@ -82,7 +80,7 @@ class StageOneEndJob(Job):
         recipe = sgd(
             task, eta=(eta, eta), steps=(steps, 0), batch_size=batch_size, resolve_sign=False
         )
-        history = simulate(task, recipe, self.seed, every=1)
+        history = history_of(task, recipe, self.seed, 1, "simulated")
         larger = np.maximum(history["alpha_V"], history["alpha_A"])
         end = int(np.argmax(larger >= 1 / (task.sparsity * self.N)))
         alpha_V, alpha_A = (float(history[name][end]) for name in ("alpha_V", "alpha_A"))
@@ -112,7 +110,7 @@ class ErrorDecayJob(Job):
 
     def run(self) -> Rows:
         """One row: the rates per step, in units of η, at which ‖Δ_V‖ and ‖Δ_A‖ fall."""
-        task = random_task(self.N, self.T, 2, self.replicate)
+        task = task_of(self)
         rng = np.random.default_rng(self.seed)
         V, A = line_V(task, 0.9), line_A(task, 0.9)
         error_V = rng.normal(size=V.shape)
@@ -147,12 +145,10 @@ class PlannedJob(Job):
 
     def run(self) -> Rows:
         """A row for the end of each stage, with whether the task meets all assumptions."""
-        # Not above: the other jobs do without SciPy
-        from scb.training.simulation import simulate
-
-        task = random_task(self.N, self.T, self.sparsity, self.replicate)
+        task = task_of(self)
         plan = PlanJob(self.N, self.T, self.sparsity, self.epsilon, self.delta)
-        history = simulate(task, plan.recipe(task, MOST_SAMPLES), self.seed, every=5)
+        recipe = plan.recipe(task, MOST_SAMPLES)
+        history = history_of(task, recipe, self.seed, 5, "simulated")
         inside = all(found.holds for found in task.check().values()) and not plan.plan(task).warning
         ends = [np.flatnonzero(history["stage"] == stage)[-1] for stage in (1, 2, 3)]
         kept = {name: np.asarray(history[name], dtype=float)[ends] for name in KEPT}

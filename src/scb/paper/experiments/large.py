@@ -6,23 +6,23 @@ there.
 """
 
 from dataclasses import dataclass
+from math import inf
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from scb.geometry import trivial_V
 from scb.jobs.job import Job, Rows, random_task
-from scb.paper.experiments.rates import BASE
+from scb.paper.experiments import Gradients, history_of, shortened
+from scb.paper.experiments.rates import BASE, one_varied
 from scb.paper.experiments.simulation import GaussianJob
-from scb.paper.experiments.training import shortened
 from scb.task import Task
 from scb.theory.planner import Plan
 from scb.theory.planner import plan as make_plan
-from scb.training.loop import Device, train
+from scb.training.loop import Device
 from scb.training.recipes.knowledge import Knowledge
 from scb.training.recipes.recipe import Recipe
 from scb.training.roundings import ThresholdNormalize, ThresholdProject
-from scb.training.simulation import simulate
 from scb.training.starts import UniformAttention
 
 KEPT = (
@@ -51,7 +51,7 @@ class RealJob(Job):
     N: int = 100
     method: Literal["proximal", "SGD"] = "proximal"
     batch_size: int = 1 << 17
-    gradients: Literal["real", "simulated"] = "real"
+    gradients: Gradients = "real"
     trial: int = 0
     T: int = 100_000
     every: int = 20
@@ -73,13 +73,7 @@ class RealJob(Job):
         recipe = GaussianJob(
             N=self.N, T=self.T, method=self.method, batch_size=self.batch_size
         ).recipe(task)
-        if self.gradients == "real":
-            history = train(
-                task, recipe, self.seed, device=self.device or "cpu", every=self.every, judge=False
-            ).history
-        else:
-            with np.errstate(over="ignore", invalid="ignore"):
-                history = simulate(task, recipe, self.seed, every=self.every)
+        history = history_of(task, recipe, self.seed, self.every, self.gradients, self.device)
         return shortened({name: np.asarray(history[name], dtype=float) for name in KEPT})
 
 
@@ -116,7 +110,7 @@ class PlanJob(Job):
             self.N, self.T, self.sparsity, self.epsilon, self.delta, K_P=task.K_P, K_Q=task.K_Q
         )
 
-    def recipe(self, task: Task, most: int | None = None) -> Recipe:
+    def recipe(self, task: Task, most: float = inf) -> Recipe:
         """The plan as a recipe, with a limit on the number of samples per step."""
         one, two, three = self.plan(task).stages
         assert two.threshold is not None
@@ -124,8 +118,7 @@ class PlanJob(Job):
         known = Knowledge.from_task(task)
         rounding = (ThresholdProject(two.threshold),)
         normalising = (ThresholdNormalize(three.threshold),)
-        asked = (int(stage.batch_size) for stage in (one, two, three))
-        first, second, third = (batch if most is None else min(batch, most) for batch in asked)
+        first, second, third = (min(int(x.batch_size), most) for x in (one, two, three))
         stages = (
             known.stage("1", one.steps, one.eta, batch_size=first),
             known.stage("2", two.steps, two.eta, batch_size=second, lam=two.lam, enter=rounding),
@@ -145,14 +138,8 @@ class PlanJob(Job):
     def run(self) -> Rows:
         """The history."""
         task = Task.random(self.N, self.T, self.sparsity, seed=self.replicate)
-        history = train(
-            task,
-            self.recipe(task),
-            self.seed,
-            device=self.device or "cpu",
-            every=self.every,
-            judge=False,
-        ).history
+        recipe = self.recipe(task)
+        history = history_of(task, recipe, self.seed, self.every, device=self.device)
         return {name: np.asarray(history[name], dtype=float) for name in KEPT}
 
 
@@ -191,11 +178,8 @@ LARGE_AXES = {
 12,800."""
 # T for the paper's projector, whose Stage 1 takes T² samples
 SHORTER = (400, 1600, 6400, 25_600)
-LARGE_SETTINGS = tuple(
-    dict.fromkeys(
-        [(*(LARGE_BASE | {axis: x}).values(), "mu") for axis, xs in LARGE_AXES.items() for x in xs]
-        + [(*(LARGE_BASE | {"T": T}).values(), "euclidean") for T in SHORTER]
-    )
+LARGE_SETTINGS = one_varied(LARGE_BASE, LARGE_AXES, ("mu",)) + one_varied(
+    LARGE_BASE, {"T": SHORTER}, ("euclidean",)
 )
 """As ``SETTINGS`` of the rates: all sizes, one varied at a time, each with a projector."""
 

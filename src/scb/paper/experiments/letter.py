@@ -3,6 +3,7 @@ of tasks on both sides of its condition ⟨P̂, P⟩_μ ≥ 2‖μ‖².
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil, log, sqrt
 from typing import ClassVar, Literal
 
@@ -13,14 +14,12 @@ from scb.geometry import mu_inner, trivial_V
 from scb.geometry.lines import signal_V
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.jobs.table import Table
+from scb.paper.experiments import Gradients, history_of, shortened
 from scb.paper.experiments.rates import MeanSignalReaches
-from scb.paper.experiments.training import shortened
 from scb.task import Task
 from scb.task.chains import CONTRAST, random_transition
-from scb.training.loop import train
-from scb.training.recipes import Recipe
+from scb.training.recipes import Knowledge, Recipe
 from scb.training.roundings import ThresholdNormalize, ThresholdProject
-from scb.training.stages import Stage
 from scb.training.starts import UniformAttention
 
 Chain = Literal["strong", "raised", "sharp"]
@@ -93,7 +92,7 @@ class LetterJob(Job):
     N: int
     T: int
     chain: Chain
-    gradients: Literal["real", "simulated"]
+    gradients: Gradients
     overlap: float
     c: float
     replicate: int
@@ -134,32 +133,22 @@ class LetterJob(Job):
 
     def _recipe(self, task: Task, P_hat: Array) -> Recipe:
         first_threshold = self.theta / (self.N * task.K_P) * task.weight_threshold
-        eta_V = self.eta / task.K_Q
-        first = Stage(
-            name="first",
-            steps=1,
-            eta_V=0.0,
-            eta_A=1 / task.K_P,
-            batch_size=BATCHES[self.N],
-            leave=(ThresholdProject(first_threshold),),
-        )
-        second = Stage(
-            name="2",
+        stage = partial(Knowledge.from_task(task).stage, batch_size=BATCHES[self.N])
+        first = stage("first", 1, 1.0, eta_V=0.0, leave=(ThresholdProject(first_threshold),))
+        second = stage(
+            "2",
             # Noise-free growth, from the least signal on, and some more
-            steps=ceil((log(2 * self.N / self.theta) + 10) / self.eta),
-            eta_V=eta_V,
-            eta_A=self.eta / task.K_P,
+            ceil((log(2 * self.N / self.theta) + 10) / self.eta),
+            self.eta,
             lam=self.eta * sqrt(self.epsilon) / (2 * task.sparsity),
-            batch_size=BATCHES[self.N],
             stop=MeanSignalReaches(task, 0.95),
             check_every=1,
         )
-        third = Stage(
-            name="3",
-            steps=ceil(log(1 / self.epsilon) / self.eta),
-            eta_V=eta_V,
+        third = stage(
+            "3",
+            ceil(log(1 / self.epsilon) / self.eta),
+            self.eta,
             eta_A=0.0,
-            batch_size=BATCHES[self.N],
             enter=(ThresholdNormalize(task.weight_threshold),),
         )
         trivial = trivial_V(task.mu)
@@ -167,20 +156,16 @@ class LetterJob(Job):
         return Recipe("letter", start, task.mu, (first, second, third))
 
     def _history(self, task: Task, recipe: Recipe) -> Table:
-        if self.gradients == "real":
-            return train(task, recipe, self.seed, every=1, judge=False).history
-        # Not above: the other jobs do without SciPy
-        from scb.training.simulation import simulate
-
-        # The simulation ignores ``stop``: the first run tells where Stage 2 ends, the second,
-        # which is the same until there, ends it there.
-        first, second, third = recipe.stages
-        with np.errstate(over="ignore", invalid="ignore"):
-            whole = simulate(task, replace(recipe, stages=(first, second)), self.seed, every=1)
+        if self.gradients == "simulated":
+            # The simulation ignores ``stop``: the first run tells where Stage 2 ends, the second,
+            # which is the same until there, ends it there.
+            first, second, third = recipe.stages
+            begun = replace(recipe, stages=(first, second))
+            whole = history_of(task, begun, self.seed, 1, "simulated")
             there = np.flatnonzero(whole["alpha_V"] + whole["alpha_A"] >= 2 * 0.95)
             steps = int(there[0]) - first.steps if there.size else second.steps
-            stages = (first, replace(second, steps=steps), third)
-            return simulate(task, replace(recipe, stages=stages), self.seed, every=1)
+            recipe = replace(recipe, stages=(first, replace(second, steps=steps), third))
+        return history_of(task, recipe, self.seed, 1, self.gradients)
 
 
 def _beside_the_line(history: Table, K_P: float) -> dict[str, float]:

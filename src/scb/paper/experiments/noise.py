@@ -8,6 +8,7 @@ import numpy as np
 
 from scb.geometry import line_A, line_V, mu_norm, population_projection, project, threshold_project
 from scb.jobs.job import Job, Rows, random_task
+from scb.paper.experiments import task_of
 from scb.theory.expectations import expected_gradients
 from scb.training.sources.sampled import Fresh
 
@@ -60,7 +61,7 @@ class RoundingJob(Job):
 
     def run(self) -> Rows:
         """One row: α_A and ‖Δ_A‖_μ² before and after, and whether the support is right."""
-        task = random_task(self.N, self.T, 2, self.replicate)
+        task = task_of(self)
         rng = np.random.default_rng(self.seed)
         # a third of the least entry on the support, about α/(2Q)
         threshold = self.alpha / (6 * task.sparsity)
@@ -98,7 +99,7 @@ class SeparationJob(Job):
     def run(self) -> Rows:
         """One row: ‖Δ_A‖_μ after the projection, and whether every true entry is above every other
         entry."""
-        task = random_task(self.N, self.T, 2, self.replicate)
+        task = task_of(self)
         Q = task.sparsity
         size = (self.alpha / self.margin - Q / self.T) / (Q * np.sqrt(self.N))
         k = int(np.argmin(task.mu))

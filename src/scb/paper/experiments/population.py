@@ -8,8 +8,9 @@ import numpy as np
 
 from scb.arrays import Array
 from scb.geometry import deviations, mu_norm, population_projection, uniform_start
-from scb.jobs.job import Job, Rows, random_task
+from scb.jobs.job import Job, Rows
 from scb.jobs.table import Table
+from scb.paper.experiments import task_of
 from scb.theory.dynamics import population_recursion, population_step
 
 
@@ -29,7 +30,7 @@ class LineJob(Job):
 
     def run(self) -> Rows:
         """Every 50 steps: signals, distance to the lines, and the two recursions."""
-        task = random_task(self.N, self.T, 2, self.replicate)
+        task = task_of(self)
         V, A = uniform_start(task.mu, task.T)
         rates = self.eta / task.K_Q, self.eta / task.K_P
         path = population_recursion(task.K_P, task.K_Q, task.T, *rates, self.steps)

@@ -1,7 +1,7 @@
 """The theorem's rates: the least number of samples of each stage of Algorithm 1 in real runs, with
 one size varied at a time."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, log
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -15,7 +15,7 @@ from scb.metrics import distance_A, distance_V
 from scb.task import Ensemble, Task
 from scb.training.loop import Device
 from scb.training.many import train_many
-from scb.training.recipes.recipe import Recipe
+from scb.training.recipes import Knowledge, Recipe
 from scb.training.stages import Stage
 from scb.training.starts import GivenStart, UniformAttention
 
@@ -30,28 +30,27 @@ AXES = {
 PROJECTORS = {"euclidean": 3200, "mu": 12_800}
 """Projector → the largest T that is affordable: Stage 1 takes T² samples of T tokens each with the
 paper's."""
-SETTINGS = tuple(
-    dict.fromkeys(
-        (*(BASE | {axis: x}).values(), projector)
-        for axis, xs in AXES.items()
-        for x in xs
-        for projector, longest in PROJECTORS.items()
-        if axis != "T" or x <= longest
-    )
-)
-"""All sizes, in the order of ``BASE``, one varied at a time, each with a projector."""
+Setting = tuple[float | str, ...]
+
+
+def one_varied(
+    base: Mapping[str, float], axes: Mapping[str, Sequence[float]], projectors: Iterable[str]
+) -> tuple[Setting, ...]:
+    """All sizes, in the order of ``BASE``, one varied at a time, each with a projector."""
+    sizes = [{**base, axis: x}.values() for axis, xs in axes.items() for x in xs]
+    return tuple(dict.fromkeys((*size, projector) for size in sizes for projector in projectors))
+
+
+def _affordable(setting: Setting) -> bool:
+    return int(setting[1]) <= PROJECTORS[str(setting[-1])]
+
+
+SETTINGS = tuple(filter(_affordable, one_varied(BASE, AXES, PROJECTORS)))
 SHORTER = tuple(setting for setting in SETTINGS if setting[-1] == "mu" or int(setting[1]) <= 1600)
 """``SETTINGS`` without the dearest."""
 LONGER_BASE = BASE | {"T": 1600}
 LONGER_AXES = {"N": (3, 6, 12, 24), "sparsity": (1, 2, 4, 8), "K_P": (0.4, 0.2, 0.1)}
-LONGER = tuple(
-    dict.fromkeys(
-        (*(LONGER_BASE | {axis: x}).values(), projector)
-        for axis, xs in LONGER_AXES.items()
-        for x in xs
-        for projector in PROJECTORS
-    )
-)
+LONGER = one_varied(LONGER_BASE, LONGER_AXES, PROJECTORS)
 """As ``SETTINGS``, around a T at which the sign decides how many samples Stage 1 needs."""
 RUNS = 20
 ENOUGH = 0.85  # the share of runs that have to succeed
@@ -253,14 +252,14 @@ class RateJob(Job):
 
     def _stage(self, name: str, task: Task, steps: float, batch_size: int, **rest: Any) -> Stage:
         """A stage of Algorithm 1 for a task."""
-        rates: dict[str, Any] = {"eta_V": self.eta / task.K_Q, "eta_A": self.eta / task.K_P}
-        return Stage(
+        return Knowledge.from_task(task).stage(
             name,
-            steps=ceil(steps),
+            ceil(steps),
+            self.eta,
             batch_size=batch_size,
             projector=self.projector,
             check_every=self.check_every,
-            **(rates | rest),
+            **rest,
         )
 
     def _stage_one(self, points: list[Point], batch_size: int, runs: range) -> list[Point | None]:

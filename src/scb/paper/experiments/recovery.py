@@ -6,8 +6,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from scb.jobs.job import Job, Rows, random_task
+from scb.jobs.job import Job, Rows
 from scb.mixture.recovery import Recovery, recover
+from scb.paper.experiments import task_of
 from scb.task import Task
 from scb.task.sampling import Batch, generate, sample
 from scb.theory.information import cramer_rao
@@ -37,7 +38,7 @@ class SupportJob(Job):
 
     def run(self) -> Rows:
         """One row: the number of samples with the likelihood, and with the moments alone."""
-        task = random_task(self.N, self.T, 2, self.replicate)
+        task = task_of(self)
         # Its beginnings are the smaller samples
         batch = sample(task, LADDER[-1], self.seed, compiled=True)
         return {
@@ -75,7 +76,7 @@ class BoundJob(Job):
         """One row: the squared errors of P and of Q on its support, their bounds, the number of 95
         % intervals, and how many of them cover the true value.
         """
-        task = random_task(self.N, self.T, 2, self.replicate)
+        task = task_of(self)
         fit = recover(sample(task, self.n, self.seed), N=self.N)
         bound = cramer_rao(task, self.n)
         support = task.positions, np.arange(self.N)
@@ -114,7 +115,7 @@ class SequenceJob(Job):
     def run(self) -> Rows:
         """One row: whether the support is exactly right with each method, and how many positions
         per column the moments mark."""
-        task = random_task(self.N, self.T, 2, self.replicate)
+        task = task_of(self)
         tokens = generate(task, self.length, self.seed)
         likelihood = recover(tokens, N=self.N, max_lag=self.T, method="likelihood")
         moments = recover(tokens, N=self.N, max_lag=self.T, method="spectral")

@@ -8,13 +8,13 @@ from typing import ClassVar
 from scb.geometry import line_A, line_V, population_projection
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.metrics import distance_A, distance_V
+from scb.paper.experiments import task_of
 from scb.paper.experiments.rates import NEVER, Point, least_batch
 from scb.task import Task
 from scb.training.loop import train
 from scb.training.many import train_many
-from scb.training.recipes.recipe import Recipe
+from scb.training.recipes import Knowledge, Recipe
 from scb.training.schedules import MeasuredNoise
-from scb.training.stages import Stage
 from scb.training.starts import GivenStart
 
 
@@ -26,11 +26,10 @@ def second_stage(task: Task, multiple: float, batch_size: int, eta: float) -> Re
     noise of hardly any entry exceeds λ. All other settings are the same.
     """
     signal = min(0.5, 1 / (task.sparsity * task.N))
-    stage = Stage(
-        name="2",
-        steps=ceil((log(1 / signal) + 4) / eta),
-        eta_V=eta / task.K_Q,
-        eta_A=eta / task.K_P,
+    stage = Knowledge.from_task(task).stage(
+        "2",
+        ceil((log(1 / signal) + 4) / eta),
+        eta,
         lam=MeasuredNoise(multiple) if multiple else 0.0,
         batch_size=batch_size,
         centred=True,
@@ -61,7 +60,7 @@ class StageTwoErrorJob(Job):
 
     def run(self) -> Rows:
         """One row: signals, squared errors and squared distances."""
-        task = random_task(self.N, self.T, 2, self.replicate)
+        task = task_of(self)
         done = train(
             task,
             second_stage(task, self.multiple, self.batch_size, self.eta),

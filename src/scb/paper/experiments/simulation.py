@@ -4,17 +4,13 @@ predicts real gradients."""
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-import numpy as np
-
 from scb.geometry import line_A, line_V
-from scb.jobs.job import Job, Rows, random_task
+from scb.jobs.job import Job, Rows
+from scb.paper.experiments import Gradients, history_of, task_of
 from scb.task import Task
-from scb.training.loop import train
-from scb.training.recipes import Recipe, paper, sgd
+from scb.training.recipes import Knowledge, Recipe, paper, sgd
 from scb.training.roundings import ResolveSign, ThresholdProject
 from scb.training.schedules import MeasuredNoise
-from scb.training.simulation import simulate
-from scb.training.stages import Stage
 from scb.training.starts import GivenStart
 
 RATES = (0.02, 0.01, 0.01)
@@ -61,10 +57,8 @@ class GaussianJob(Job):
 
     def run(self) -> Rows:
         """The history of the run."""
-        task = random_task(self.N, self.T, 2, self.replicate)
-        # SGD with small batches diverges, and shows as NaN
-        with np.errstate(over="ignore", invalid="ignore"):
-            return simulate(task, self.recipe(task), self.seed)
+        task = task_of(self)
+        return history_of(task, self.recipe(task), self.seed, 10, "simulated")
 
 
 @dataclass(frozen=True)
@@ -79,7 +73,7 @@ class PredictionJob(Job):
     N: int = 40
     T: int = 10_000
     lam: float = 8e-4
-    gradients: Literal["real", "simulated"] = "real"
+    gradients: Gradients = "real"
     replicate: int = 0
     batch_size: int = 256
     eta: float = 8e-3
@@ -94,17 +88,13 @@ class PredictionJob(Job):
 
     def run(self) -> Rows:
         """The history of this part."""
-        task = random_task(self.N, self.T, 2, self.replicate)
-        stage = Stage(
-            "2", self.steps, self.eta / task.K_Q, self.eta / task.K_P, self.lam, self.batch_size
-        )
+        task = task_of(self)
+        known = Knowledge.from_task(task)
+        stage = known.stage("2", self.steps, self.eta, lam=self.lam, batch_size=self.batch_size)
         recipe = Recipe(
             "prediction", GivenStart(line_V(task, 0.3), line_A(task, 0.3)), task.mu, (stage,)
         )
-        if self.gradients == "real":
-            history = train(task, recipe, self.seed, every=5, judge=False).history
-        else:
-            history = simulate(task, recipe, self.seed, every=5)
+        history = history_of(task, recipe, self.seed, 5, self.gradients)
         return {
             name: history[name]
             for name in ("step", "alpha_V", "alpha_A", "delta_V", "delta_A", "loss")

@@ -7,13 +7,12 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from scb.geometry import line_V
-from scb.jobs.job import Job, Rows, random_task
+from scb.jobs.job import Job, Rows
 from scb.jobs.table import Table
 from scb.model import LinearTransformer, SoftmaxTransformer
-from scb.paper.experiments.training import shortened
+from scb.paper.experiments import history_of, shortened, task_of
 from scb.task import Ensemble, Task
 from scb.task.sampling import sample
-from scb.training.loop import train
 from scb.training.recipes import Recipe, paper, sgd, softmax
 
 LEVELS = (0.1, 0.5, 0.8)
@@ -53,7 +52,7 @@ class OneStepJob(Job):
     def run(self) -> Rows:
         """One row: how far the steps of the two models differ, ‖softmax's step − linear
         step‖/‖linear step‖, and the largest |entry| of the logits after the step."""
-        task = random_task(self.N, self.T, 2, self.replicate)
+        task = task_of(self)
         V = line_V(task, self.alpha)
         batch = sample(task, self.batch_size, self.seed, compiled=True)
         uniform = np.full((self.T, self.N), 1 / self.T, order="F")
@@ -97,9 +96,8 @@ class AttentionJob(Job):
     def run(self) -> Rows:
         """One row: the samples until α_A passes 0.1, 0.5 and 0.8 (∞ if it does not), ‖Δ_A‖_μ at
         those steps (NaN if it does not), and both at the end."""
-        task = random_task(self.N, self.T, 2, self.replicate, self.ensemble)
-        history = train(task, self._recipe(task), self.seed, every=10, judge=False).history
-        return passed_levels(history)
+        task = task_of(self)
+        return passed_levels(history_of(task, self._recipe(task), self.seed, every=10))
 
     def _recipe(self, task: Task) -> Recipe:
         if self.method == "softmax":
@@ -139,12 +137,12 @@ class StepJob(Job):
 
     def run(self) -> Rows:
         """One row: the step size of W, and when α_A passes the levels."""
-        task = random_task(self.N, self.T, 2, self.replicate, self.ensemble)
+        task = task_of(self)
         eta_W = 0.04 * (self.T / 50) ** (POWERS[self.step] - 1)
         if self.step == "equivalent":
             eta_W = self.T * 0.01 / task.K_P
         recipe = softmax(task, steps=self.steps, batch_size=self.batch_size, eta_W=eta_W)
-        history = train(task, recipe, self.seed, every=5, judge=False).history
+        history = history_of(task, recipe, self.seed, every=5)
         used = {"power": POWERS[self.step], "eta_W": recipe.stages[0].eta_A}
         return shortened(used | passed_levels(history))
 

@@ -13,11 +13,10 @@ import numpy as np
 
 from scb.geometry import Projector
 from scb.jobs.job import Job, Rows, random_task, seed_of
+from scb.paper.experiments import Gradients, history_of, shortened
 from scb.paper.experiments.rates import SignalReaches
-from scb.paper.experiments.training import shortened
 from scb.task import Task
 from scb.task.chains import CONTRAST, random_transition
-from scb.training.loop import train
 from scb.training.recipes import sgd
 
 Chain = Literal["strong", "dense"]
@@ -48,7 +47,7 @@ class SpreadJob(Job):
     spread: float
     chain: Chain
     projector: Projector
-    gradients: Literal["real", "simulated"]
+    gradients: Gradients
     factor: float
     replicate: int
     N: int = 3
@@ -94,13 +93,7 @@ class SpreadJob(Job):
         if self.gradients == "real":
             stage = replace(recipe.stages[0], stop=stop, check_every=2)
             recipe = replace(recipe, stages=(stage,))
-            history = train(task, recipe, self.seed, every=2, judge=False).history
-        else:
-            # Not above: the other jobs do without SciPy
-            from scb.training.simulation import simulate
-
-            with np.errstate(over="ignore", invalid="ignore"):  # long after the sign is there
-                history = simulate(task, recipe, self.seed, every=2)
+        history = history_of(task, recipe, self.seed, 2, self.gradients)
         signal = np.maximum(np.abs(history["alpha_V"]), np.abs(history["alpha_A"]))
         large = np.flatnonzero(signal >= stop.level)
         return float(history["alpha_A"][large[0] if large.size else -1])

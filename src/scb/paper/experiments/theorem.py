@@ -5,10 +5,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from scb.jobs.job import Job, Rows, random_task
+from scb.jobs.job import Job, Rows
 from scb.jobs.table import Table, where
-from scb.paper.experiments.training import shortened
-from scb.training.loop import train
+from scb.paper.experiments import history_of, shortened, task_of
 from scb.training.recipes import paper
 
 # (NQ)^10 for N = 3 and Q = 1
@@ -40,7 +39,7 @@ class AssumptionsJob(Job):
         """The history, thinned, with the measured value of each assumption and whether all of them
         hold.
         """
-        task = random_task(self.N, self.T, self.sparsity, self.replicate)
+        task = task_of(self)
         signal = 1 / (self.sparsity * self.N)  # α at the end of Stage 1
         recipe = paper(
             task,
@@ -53,9 +52,7 @@ class AssumptionsJob(Job):
             signal=(signal, 0.95),
             projector=self.projector,
         )
-        history = train(
-            task, replace(recipe, name="theorem"), self.seed, every=5, judge=False
-        ).history
+        history = history_of(task, replace(recipe, name="theorem"), self.seed, every=5)
         report = task.check()
         facts = {f"assumption_{name}": found.measured for name, found in report.items()}
         facts["inside"] = all(found.holds for found in report.values())

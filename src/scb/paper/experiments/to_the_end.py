@@ -12,23 +12,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
 from scb.arrays import Array
 from scb.geometry import population_projection
-from scb.jobs.job import Job, Rows, random_task, seed_of
+from scb.jobs.job import Job, Rows, seed_of
 from scb.metrics import distance_A, distance_V
+from scb.paper.experiments import Gradients, history_of, shortened, task_of
 from scb.paper.experiments.rates import NEVER
 from scb.paper.experiments.regulariser import second_stage
-from scb.paper.experiments.training import shortened
 from scb.task import Ensemble, Task
 from scb.theory.gaussian import noise_quantile
 from scb.training.loop import Device, train
-from scb.training.recipes import Recipe
+from scb.training.recipes import Knowledge, Recipe
 from scb.training.roundings import ThresholdNormalize
-from scb.training.stages import Stage
 
 GOALS = tuple((ending, epsilon) for ending in ("stage 2", "the end") for epsilon in (0.04, 0.0025))
 """(where a run is judged, ε)."""
@@ -59,10 +58,10 @@ class Ends:
 def to_the_end(task: Task, multiple: float, batch_size: int, eta: float) -> Recipe:
     """The Stage 2 of ``second_stage``, followed by thresholding-normalisation and Stage 3."""
     recipe = second_stage(task, multiple, batch_size, eta)
-    last = Stage(
-        name="3",
-        steps=ceil(6 / eta),
-        eta_V=eta / task.K_Q,
+    last = Knowledge.from_task(task).stage(
+        "3",
+        ceil(6 / eta),
+        eta,
         eta_A=0.0,
         batch_size=LAST_BATCH,
         projector="mu",
@@ -73,12 +72,8 @@ def to_the_end(task: Task, multiple: float, batch_size: int, eta: float) -> Reci
 
 def simulated_ends(task: Task, recipe: Recipe, seed: int) -> Ends:
     """The simulated run, whose cost does not depend on the batch size."""
-    # Not above: the other jobs do without SciPy
-    from scb.training.simulation import simulate
-
     try:
-        with np.errstate(over="ignore", invalid="ignore"):
-            history = simulate(task, recipe, seed, every=1)
+        history = history_of(task, recipe, seed, 1, "simulated")
     except OverflowError:  # of a power of a float of Python
         return Ends(diverged=True)
     two = np.flatnonzero(history["stage"] == 1)[-1]
@@ -138,7 +133,7 @@ class EndJob(Job):
     T: int
     multiple: float
     batch_size: int
-    gradients: Literal["real", "simulated"]
+    gradients: Gradients
     ensemble: Ensemble = "strong"
     replicate: int = 0
     N: int = 3
@@ -154,7 +149,7 @@ class EndJob(Job):
 
     def run(self) -> Rows:
         """One row: the fields of ``Ends``."""
-        task = random_task(self.N, self.T, 2, self.replicate, self.ensemble)
+        task = task_of(self)
         recipe = to_the_end(task, self.multiple, self.batch_size, self.eta)
         if self.gradients == "simulated":
             return shortened(vars(simulated_ends(task, recipe, self.seed)))
@@ -185,7 +180,7 @@ class LeastEndJob(Job):
         """One row per goal: the least batch, the ``samples`` of Stage 2 with this batch, ‖Δ_A‖_μ²
         with it, and the least batch from which runs do not diverge.
         """
-        task = random_task(self.N, self.T, 2, self.replicate, self.ensemble)
+        task = task_of(self)
         runs = self._search(task)
         steps = second_stage(task, self.multiple, SMALLEST, self.eta).stages[0].steps
         stable, _ = least(runs, lambda ends: not ends.diverged)

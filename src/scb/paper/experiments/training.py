@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.jobs.job import Job, Rows, random_task, seed_of
+from scb.jobs.job import Job, Rows, seed_of
 from scb.jobs.table import Table, concatenate, pick
+from scb.paper.experiments import history_of, shortened, task_of
 from scb.task import Ensemble, Task
 from scb.training.loop import train
 from scb.training.recipes import Recipe, paper, sgd, softmax, tuned
@@ -27,6 +28,7 @@ METHODS: dict[str, Callable[..., Recipe]] = {
 }
 """Algorithm 1 as in the paper, λ = 1e-5; with larger λ and the sign resolved; SGD with the paper's
 η₂ = 0.005 and η₂' = 0.001."""
+SEEDED = ("N", "T", "replicate", "ensemble", "K_P", "batch_size", "rate")
 SUMMARY = (
     "method",
     "K_P",
@@ -77,16 +79,8 @@ class TrainingJob(Job):
     @property
     def seed(self) -> int:
         """One seed for all methods, so they see the same samples in all tables."""
-        facts = {"N": self.N, "T": self.T, "replicate": self.replicate}
-        changed = {
-            "ensemble": self.ensemble,
-            "K_P": self.K_P,
-            "batch_size": self.batch_size,
-            "rate": self.rate,
-        }
-        return seed_of(
-            use="training", **facts, **{x: v for x, v in changed.items() if v != self.usual[x]}
-        )
+        known = {name: x for name, x in self.identity.items() if name in SEEDED}
+        return seed_of(use="training", **known)
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -101,15 +95,16 @@ class TrainingJob(Job):
     def recipe(self, method: str, task: Task) -> Recipe:
         """The recipe of a method, with the batch and the step sizes of this job."""
         made = METHODS[method](task, batch_size=self.batch_size)
-        one, two = made.stages[:2]
-        rates = {"eta_V": self.rate * one.eta_V, "eta_A": self.rate * one.eta_A}
-        first = replace(one, steps=STAGE_ONE, **rates)
-        rates = {"eta_V": self.rate * two.eta_V, "eta_A": self.rate * two.eta_A}
-        return replace(made, stages=(first, replace(two, steps=self.steps - STAGE_ONE, **rates)))
+        steps = (STAGE_ONE, self.steps - STAGE_ONE)
+        stages = [
+            replace(stage, steps=n, eta_V=self.rate * stage.eta_V, eta_A=self.rate * stage.eta_A)
+            for stage, n in zip(made.stages, steps, strict=False)
+        ]
+        return replace(made, stages=tuple(stages))
 
     def run(self) -> Rows:
         """The histories, one after another."""
-        task = random_task(self.N, self.T, 2, self.replicate, self.ensemble, self.K_P)
+        task = task_of(self)
         recipes = [self.recipe(method, task) for method in self.methods]
         first = train(
             task,
@@ -150,15 +145,6 @@ def lost_to_noise(runs: Table) -> NDArray[np.bool_]:
     found = runs["dist_A_star"] <= 0.1
     signal = np.abs(runs["alpha_A"]) * np.sqrt(runs["K_Q"])
     return ~found & ~(runs["delta_A"] < signal)
-
-
-def shortened(rows: Rows) -> Table:
-    """All numbers to six digits, which keeps files small."""
-    table = {name: np.atleast_1d(values) for name, values in rows.items()}
-    return {
-        name: np.array([float(f"{v:.6g}") for v in x]) if x.dtype.kind == "f" else x
-        for name, x in table.items()
-    }
 
 
 LATE = ("proximal, sign settled", "proximal, largest λ", "SGD, sign settled")
@@ -203,10 +189,7 @@ class LateJob(Job):
                 "dist_A": history["dist_A"][-1],
                 "loss_nearest": history["loss"][nearest],
                 "loss_least": history["loss"].min(),
-                "loss": history["loss"][-1],
-                "alpha_V": history["alpha_V"][-1],
-                "alpha_A": history["alpha_A"][-1],
-                "dist_A_star": history["dist_A_star"][-1],
+                **{x: history[x][-1] for x in ("loss", "alpha_V", "alpha_A", "dist_A_star")},
             }
             rows.append({name: np.array([value]) for name, value in row.items()})
         return shortened(concatenate(rows))
@@ -233,7 +216,7 @@ class SoftmaxJob(Job):
     def run(self) -> Rows:
         """The history or, if ``patterns`` are requested, the entries of V and A and of the true P
         and Q."""
-        task = random_task(self.N, self.T, 2, self.replicate)
+        task = task_of(self)
         recipe = {"softmax": softmax, "linear": tuned}[self.model](task)
         run = train(task, recipe, self.seed, every=20, judge=False)
         if not self.patterns:
@@ -277,16 +260,15 @@ class LastStageJob(Job):
     def run(self) -> Rows:
         """One row: the distances and the difference of the signals before and after the last
         stage."""
-        task = random_task(self.N, self.T, 2, self.replicate)
+        task = task_of(self)
         recipe = tuned(task)
         one, two, three = recipe.stages
         if self.last == "not normalised":
             three = replace(
                 two, name="3", steps=three.steps, batch_size=three.batch_size, enter=(), stop=None
             )
-        history = train(
-            task, replace(recipe, stages=(one, two, three)), self.seed, every=50, judge=False
-        ).history
+        recipe = replace(recipe, stages=(one, two, three))
+        history = history_of(task, recipe, self.seed, every=50)
         before = np.flatnonzero(history["stage"] == 2)[-1]
         found = {}
         for when, i in (("before", before), ("after", -1)):

@@ -9,9 +9,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from scb.geometry.lines import signal_V
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.metrics import distance_V
+from scb.paper.experiments import history_of, task_of
+from scb.paper.experiments.letter import cosine
 from scb.paper.experiments.projector import sign_batch
 from scb.task import Task
 from scb.task.chains import random_transition
@@ -42,7 +43,7 @@ class TransferJob(Job):
     def run(self) -> Rows:
         """One row: the samples until both distances are ε, the samples until A normalised is within
         0.1 of Q, the total number of samples, and the distances at the end."""
-        task = random_task(self.N, self.T, 2, self.replicate)
+        task = task_of(self)
         if self.overlap:
             related = task.related(
                 self.overlap, seed_of(use="related", T=self.T, replicate=self.replicate)
@@ -53,9 +54,7 @@ class TransferJob(Job):
                 warnings.simplefilter("ignore", UserWarning)
                 history = train(task, recipe, self.seed, every=1).history
         else:
-            history = train(
-                task, tuned(task, accuracy=0.04), self.seed, every=10, judge=False
-            ).history
+            history = history_of(task, tuned(task, accuracy=0.04), self.seed, every=10)
         samples = history["samples"]
         good = (history["dist_V"] <= self.epsilon) & (history["dist_A"] <= self.epsilon)
         # From here on, A normalised has the support of Q
@@ -130,10 +129,9 @@ class PretrainedJob(Job):
             warnings.simplefilter("ignore", UserWarning)
             run = train(task, transfer(task, V_hat, theta=self.theta), self.seed, every=1)
         last = {name: column[-1] for name, column in run.history.items()}
-        alpha, _, delta = signal_V(task, V_hat)
         return {
             "dist_hat": distance_V(first, V_hat),
-            "cosine": alpha * np.sqrt(task.K_P) / np.hypot(alpha * np.sqrt(task.K_P), delta),
+            "cosine": cosine(task, V_hat),
             "bound": (task.mu @ task.mu) / task.K_P,  # the paper's least overlap
             "alpha_V": run.history["alpha_V"][0],
             "alpha_A": run.history["alpha_A"][1],  # after the first step
@@ -166,7 +164,7 @@ class DriftJob(Job):
     def run(self) -> Rows:
         """One row: the samples until |α_A| is 0.1, and the sign of α_A then; if |α_A| never reaches
         0.1, ∞ and the sign at the end."""
-        task = random_task(self.N, self.T, 2, self.replicate)
+        task = task_of(self)
         steps = ceil(2 * log(self.T) / self.eta)
         batch_size = ceil(sign_batch(task, self.eta, "euclidean", self.goal))
         recipe = sgd(
@@ -176,10 +174,7 @@ class DriftJob(Job):
             batch_size=batch_size,
             resolve_sign=False,
         )
-        # Not above: the other jobs do without SciPy
-        from scb.training.simulation import simulate
-
-        history = simulate(task, recipe, self.seed)
+        history = history_of(task, recipe, self.seed, 10, "simulated")
         large = np.flatnonzero(np.abs(history["alpha_A"]) >= 0.1)
         if large.size == 0:
             return {"reached": np.inf, "right": history["alpha_A"][-1] > 0}

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from scb.geometry import trivial_V
-from scb.jobs.job import Job, Rows, random_task, seed_of
+from scb.jobs.job import Job, Rows, seed_of
 from scb.mixture.recovery import recover
+from scb.paper.experiments import task_of
 from scb.paper.experiments.recovery import exact
 from scb.task.sampling import Batch, Tokens, generate, sample
 from scb.training.loop import train
@@ -50,7 +51,7 @@ class WindowsJob(Job):
     def run(self) -> Rows:
         """One row: the signals and distances at the end, whether A has the right support, and
         whether the likelihood finds the right support."""
-        task = random_task(self.N, self.T, 2, self.replicate)
+        task = task_of(self)
         seed = seed_of(
             use="windows", N=self.N, T=self.T, length=self.length, replicate=self.replicate
         )
@@ -90,17 +91,13 @@ class MarginalJob(Job):
     def run(self) -> Rows:
         """One row: Σ|frequency − μ|/2; the value that chance alone would produce, from the spread
         of 40 parts; and the largest ratio of difference to error."""
-        task = random_task(self.N, self.T, 2, self.replicate)
+        task = task_of(self)
         # The beginning is drawn from μ
         tokens = generate(task, self.length, self.seed)[10 * self.T :]
         size = len(tokens) // self.parts
-        counts = np.stack(
-            [
-                np.bincount(tokens[i * size : (i + 1) * size], minlength=self.N)
-                for i in range(self.parts)
-            ]
-        )
-        shares = counts / size  # (parts, N)
+        parts = tokens[: size * self.parts].reshape(self.parts, size)
+        counts = [np.bincount(part, minlength=self.N) for part in parts]
+        shares = np.stack(counts) / size  # (parts, N)
         difference = shares.mean(axis=0) - task.mu
         error = shares.std(axis=0, ddof=1) / np.sqrt(self.parts)
         return {

@@ -1,11 +1,32 @@
 """Marks with their intervals, and the axes that they are drawn on."""
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from scb.drawing import look
 from scb.jobs.table import Table, by_value, quartiles, where, wilson
+
+Drawing = tuple[Figure, str]
+"""A figure, and the text below it that says with which settings it was made."""
+DOTTED = {"color": "0.5", "linewidth": 0.8, "linestyle": ":"}
+"""The look of a line at a value that others are compared with."""
+
+
+def small_legend(
+    ax: Axes,
+    loc: Any = "upper left",
+    fontsize: float = 7,
+    room: float | None = None,
+    ncols: int = 1,
+) -> None:
+    """Draw a legend in small type; ``room`` for it is a factor of the upper end of the axis."""
+    if room is not None:
+        ax.set_ylim(top=room * ax.get_ylim()[1])
+    ax.legend(loc=loc, fontsize=fontsize, ncols=ncols)
 
 
 def quartile_bars(ax: Axes, table: Table, x: str, y: str, number: int, label: str) -> None:

@@ -2,12 +2,12 @@
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from scb.arrays import Array
-from scb.drawing import COLOURS, MARKERS, caption, look, panels
-from scb.jobs.table import Table, pick, replicates, values
+from scb.drawing import COLOURS, MARKERS, look, panels
+from scb.jobs.table import Table, groups, pick, replicates, values
 from scb.paper.claims.heads import READABLE
+from scb.paper.figures.bars import Drawing
 
 READ = {
     "as trained": ("random", "overlap"),
@@ -18,13 +18,12 @@ READ = {
 """A label → the start of the runs, and the column with the overlap of the worst head."""
 
 
-def several_heads(title: str, heads: Table, sparse_heads: Table) -> Figure:
+def several_heads(heads: Table, sparse_heads: Table) -> Drawing:
     """F33: measured against predicted steps; the loss of equal heads; overlaps with the true
     heads."""
-    figure, (left, middle, right) = panels(3, title, height=3.6)
+    figure, (left, middle, right) = panels(3, height=3.6)
     random = pick(heads, start="random")
-    for i, number in enumerate(values(random, "number")):
-        rows = pick(random, number=number)
+    for i, (number, rows) in enumerate(groups(random, "number")):
         style = {"color": COLOURS[i], "marker": MARKERS[i], "linestyle": "none", "markersize": 3}
         left.plot(rows["predicted"], rows["measured"], label=f"σ$_{number}$", **style)
     ends = [random["predicted"].min(), random["predicted"].max()]
@@ -43,12 +42,10 @@ def several_heads(title: str, heads: Table, sparse_heads: Table) -> Figure:
     for ax in (left, middle, right):
         ax.legend(fontsize=7)
     sizes = " and ".join(map(str, values(heads, "N")))
-    caption(
-        figure,
+    return figure, (
         f"N = {sizes}, T = {heads['T'][0]}, sparsity 2, two and three heads, {replicates(heads)} "
-        "random tasks each; training without noise",
+        "random tasks each; training without noise"
     )
-    return figure
 
 
 def _shares(ax: Axes, found: Array, number: int, label: str) -> None:

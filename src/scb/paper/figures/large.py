@@ -4,13 +4,12 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from scb.drawing import COLOURS, MARKERS, caption, look, panels
-from scb.jobs.table import Table, pick, replicates, where
+from scb.drawing import COLOURS, MARKERS, look, panels
+from scb.jobs.table import Table, groups, pick, replicates, where
 from scb.paper.claims.large import RIGHT
 from scb.paper.claims.projector import PROJECTORS
-from scb.paper.figures.bars import share_bars
+from scb.paper.figures.bars import Drawing, share_bars, small_legend
 from scb.paper.stage_one import least_at_each, power_laws, share_by_power_law
 from scb.theory.constants import attention_error
 
@@ -23,35 +22,32 @@ CURVES = {
 STAGES = (1, 2, 3)
 
 
-def real(title: str, table: Table) -> Figure:
+def real(table: Table) -> Drawing:
     """F21: the signal and the error of A in real runs at the largest of the paper's simulated
     sizes, compared with simulated runs."""
     largest = pick(table, N=table["N"].max(), method="proximal")
-    figure, axes = panels(2, title, width=3.8, height=2.8)
+    figure, axes = panels(2, width=3.8, height=2.8)
     for ax, column in zip(axes, ("alpha_A", "delta_A"), strict=True):
         for number, gradients in enumerate(("simulated", "real")):
             runs = pick(largest, gradients=gradients)
             style: dict[str, Any] = {"color": COLOURS[number], "linewidth": 1.2 - 0.4 * number}
-            for i in np.unique(runs["trial"]):
-                run = pick(runs, trial=i)
+            for _, run in groups(runs, "trial"):
                 ax.plot(run["step"], np.where(run[column] > 0, run[column], np.nan), **style)
             ax.plot([], [], label=gradients, **style)
         ax.set(title=CURVES[column], xlabel="step")
     axes[1].set_yscale("log")
     axes[0].legend(loc="upper left")
     size = f"N = {largest['N'][0]}, T = {largest['T'][0]:,}, B = {largest['batch_size'][0]:,}"
-    caption(
-        figure,
+    return figure, (
         f"{size}, sparsity 2, proximal method, one task, a line per run; no line where ‖Δ$_A$‖ is "
-        "0. The claims have the other sizes",
+        "0. The claims have the other sizes"
     )
-    return figure
 
 
-def signs(title: str, table: Table) -> Figure:
+def signs(table: Table) -> Drawing:
     """F22: the least batch against T, and how often Stage 1 finds the sign with a multiple of the
     least batch."""
-    figure, (left, right) = panels(2, title, width=4.4, height=3.4)
+    figure, (left, right) = panels(2, width=4.4, height=3.4)
     for number, projector in enumerate(("euclidean", "mu")):
         _signs_of(left, right, pick(table, projector=projector), number, projector)
     ratio = np.geomspace(0.05, 8, 100)
@@ -59,17 +55,14 @@ def signs(title: str, table: Table) -> Figure:
     right.plot(ratio, share_by_power_law(ratio, RIGHT), **expected)
     words = f"least B for {RIGHT:.0%} right signs, B$_T$"
     left.set(xscale="log", yscale="log", xlabel="sequence length T", title=words)
-    left.set_ylim(top=30 * left.get_ylim()[1])  # room for the legend
-    left.legend(loc="upper left", fontsize=7)
+    small_legend(left, room=30)
     right.set(xscale="log", xlabel="B / B$_T$", title="share of right signs", ylim=(0.4, 1.03))
-    right.legend(loc="lower right", fontsize=7)
-    caption(
-        figure,
+    small_legend(right, "lower right")
+    return figure, (
         f"N = 3, sparsity 2, η = 0.05, {replicates(table)} random tasks per point, no sign "
         "resolution; first: lines are a power of T fitted to all T, marks each T by itself, dotted "
-        "T and T²; second: runs at neighbouring B / B$_T$ together, 95 % intervals",
+        "T and T²; second: runs at neighbouring B / B$_T$ together, 95 % intervals"
     )
-    return figure
 
 
 def _signs_of(left: Axes, right: Axes, table: Table, number: int, projector: str) -> None:
@@ -93,10 +86,10 @@ def _signs_of(left: Axes, right: Axes, table: Table, number: int, projector: str
     share_bars(right, table | {"ratio": binned}, "ratio", "right", number, PROJECTORS[projector])
 
 
-def plan(title: str, table: Table) -> Figure:
+def plan(table: Table) -> Drawing:
     """F24: one run at the planner's batch sizes, stage by stage, with what the lemmas promise at
     the end of each stage."""
-    figure, (signals, errors) = panels(2, title, width=4.4, height=3.2)
+    figure, (signals, errors) = panels(2, width=4.4, height=3.2)
     N, sparsity, epsilon = (float(table[name][0]) for name in ("N", "sparsity", "epsilon"))
     ends = [int(table["step"][table["stage"] == stage][-1]) for stage in STAGES]
     for number, column in enumerate(("alpha_V", "alpha_A")):
@@ -120,15 +113,13 @@ def plan(title: str, table: Table) -> Figure:
         for end in ends[:-1]:
             ax.axvline(end, color="0.8", linewidth=0.8)
         ax.set_xlabel("step; lines between stages")
-    signals.legend(fontsize=7, loc="upper left")
+    small_legend(signals)
     signals.set(title="signals")
     errors.set(title="squared errors", yscale="log")
     errors.set_ylim(top=1e7)  # room for the legend
-    errors.legend(fontsize=7, loc="upper left", ncols=2)
+    small_legend(errors, ncols=2)
     sizes = f"N = {N:g}, T = {table['T'][0]}, Q = {sparsity:g}, ε = {epsilon:g}"
-    caption(
-        figure,
+    return figure, (
         f"{sizes}, δ = {table['delta'][0]:g}; {table['samples'][-1]:.2g} samples in all; where a "
-        "square is 0 there is no mark",
+        "square is 0 there is no mark"
     )
-    return figure

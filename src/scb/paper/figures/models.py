@@ -3,20 +3,20 @@ flow of the population process."""
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
-from scb.drawing import COLOURS, band, caption, grid, look, panels
-from scb.jobs.table import Table, by_value, pick, quartiles, replicates, values
+from scb.drawing import COLOURS, band, grid, look, panels
+from scb.jobs.table import Table, by_value, groups, pick, quartiles, replicates, values
 from scb.paper.experiments.population import residual
+from scb.paper.figures.bars import Drawing
 from scb.paper.figures.training import with_right_sign
 from scb.theory.dynamics import population_drift
 
 
-def softmax(title: str, patterns: Table, table: Table) -> Figure:
+def softmax(patterns: Table, table: Table) -> Drawing:
     """F2: the learned attention and value matrices of softmax and linear attention next to the true
     ones, and both loss curves."""
-    figure, axes = grid(2, 4, title, width=2.55, height=2.05, beside=2, width_ratios=(1, 1, 1, 1.5))
+    figure, axes = grid(2, 4, width=2.55, height=2.05, beside=2, width_ratios=(1, 1, 1, 1.5))
     sources = {
         "softmax": ("softmax", "A", "V"),
         "linear": ("linear", "A", "V"),
@@ -46,18 +46,16 @@ def softmax(title: str, patterns: Table, table: Table) -> Figure:
         ax.set(title=title, xlabel="samples")
         ax.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes[0, 3].legend()
-    caption(
-        figure,
+    return figure, (
         f"N = {table['N'][0]}, T = {table['T'][0]}, sparsity 2; heat maps: the first of "
-        f"{replicates(table)} random tasks; curves: median and quartiles over all",
+        f"{replicates(table)} random tasks; curves: median and quartiles over all"
     )
-    return figure
 
 
 def _by_samples(ax: Axes, table: Table, y: str, number: int, label: str) -> None:
     """Runs use different numbers of samples: their curves are read off at common ones, and end
     where the shortest does."""
-    runs = [pick(table, replicate=i) for i in np.unique(table["replicate"])]
+    runs = [run for _, run in groups(table, "replicate")]
     xs = np.linspace(0, min(run["samples"][-1] for run in runs), 80)
     curves = {
         "samples": np.tile(xs, len(runs)),
@@ -66,7 +64,7 @@ def _by_samples(ax: Axes, table: Table, y: str, number: int, label: str) -> None
     band(ax, quartiles(curves, "samples", y), number, label)
 
 
-def simulation(title: str, simulated: Table, prediction: Table) -> Figure:
+def simulation(simulated: Table, prediction: Table) -> Drawing:
     """F5: signals and errors at N = 100 and 500; in the last row, real gradients and the simulation
     of the same steps.
     """
@@ -74,7 +72,6 @@ def simulation(title: str, simulated: Table, prediction: Table) -> Figure:
     figure, axes = grid(
         len(Ns) + 1,
         3,
-        title,
         height=2.1,
     )
     for row, N in zip(axes, Ns, strict=False):
@@ -103,16 +100,15 @@ def simulation(title: str, simulated: Table, prediction: Table) -> Figure:
     last[1].legend()
     sizes = f"N = {prediction['N'][0]}, T = {prediction['T'][0]:,}"
     last[0].set_ylabel(f"{sizes}\nreal, B = {prediction['batch_size'][0]}", fontsize=8)
-    caption(
+    return (
         figure,
         f"sparsity 2; median and quartiles over {replicates(simulated)} random tasks in each row",
     )
-    return figure
 
 
-def flow(title: str, training: Table, near: Table) -> Figure:
+def flow(training: Table, near: Table) -> Drawing:
     """F9: the flow of (α_V, α_A) under real runs; differences and sums near (1, 1)."""
-    figure, (left, right) = panels(2, title, width=4.4, height=3.8)
+    figure, (left, right) = panels(2, width=4.4, height=3.8)
     K_P, K_Q = (float(np.median(training[name])) for name in ("K_P", "K_Q"))
     _streams(left, K_P, K_Q, int(training["T"][0]))
     shown = _runs(left, with_right_sign(training))
@@ -133,12 +129,10 @@ def flow(title: str, training: Table, near: Table) -> Figure:
         right.semilogy(mine["step"], residual(mine, direction), label=label, **look(number))
     right.set(xlabel="step", title=f"near (1, 1), η = {near['eta'][0]:g}", ylim=(1e-6, 3))
     right.legend(loc="upper right")
-    caption(
-        figure,
+    return figure, (
         f"first: N = 3, T = {training['T'][0]:,}, {shown} random tasks on which noise chose the "
-        f"right sign; second: recursion with K$_P$ = K$_Q$ = 0.5, T = {near['T'][0]:,}",
+        f"right sign; second: recursion with K$_P$ = K$_Q$ = 0.5, T = {near['T'][0]:,}"
     )
-    return figure
 
 
 def _streams(ax: Axes, K_P: float, K_Q: float, T: int) -> None:

@@ -1,12 +1,11 @@
 """F13: where noise wins."""
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from scb.drawing import caption, panels
+from scb.drawing import panels
 from scb.jobs.table import Table, pick, replicates, values, where
 from scb.paper.experiments.training import lost_to_noise
-from scb.paper.figures.bars import log_ticks, share_bars
+from scb.paper.figures.bars import Drawing, log_ticks, share_bars, small_legend
 
 METHODS = {
     "proximal, sign settled": "proximal, λ = 1e-5",
@@ -15,10 +14,10 @@ METHODS = {
 }
 
 
-def noise_wins(title: str, table: Table) -> Figure:
+def noise_wins(table: Table) -> Drawing:
     """F13: the share of tasks that each method does not lose to noise, against the batch size, for
     each K_P."""
-    figure, axes = panels(len(METHODS), title, width=3.2, height=3.0)
+    figure, axes = panels(len(METHODS), width=3.2, height=3.0)
     for ax, (method, name) in zip(axes, METHODS.items(), strict=True):
         last = _last(pick(table, method=method))
         kept = last | {"kept": ~lost_to_noise(last)}
@@ -27,13 +26,11 @@ def noise_wins(title: str, table: Table) -> Figure:
         log_ticks(ax, values(kept, "batch_size"))
         ax.set(yscale="linear", ylim=(-0.03, 1.03), title=name, xlabel="batch size B")
     axes[0].set_ylabel("share of tasks not lost to noise")
-    axes[0].legend(fontsize=7, loc="upper left")
-    caption(
-        figure,
+    small_legend(axes[0])
+    return figure, (
         f"N = {table['N'][0]}, T = {table['T'][0]:,}, sparsity 2, uniform ensemble moved to K$_P$, "
-        f"1,000 steps, sign resolved; {replicates(table)} random tasks per point, 95 % intervals",
+        f"1,000 steps, sign resolved; {replicates(table)} random tasks per point, 95 % intervals"
     )
-    return figure
 
 
 def _last(runs: Table) -> Table:

@@ -2,22 +2,21 @@
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from scb.drawing import COLOURS, LINES, MARKERS, caption, look, panels
-from scb.jobs.table import Table, by_value, pick, replicates, values
+from scb.drawing import COLOURS, LINES, MARKERS, look, panels
+from scb.jobs.table import Table, by_value, groups, pick, replicates
 from scb.paper.experiments.projector import GOAL
-from scb.paper.figures.bars import share_bars
+from scb.paper.figures.bars import Drawing, share_bars, small_legend
 from scb.paper.stage_one import least_batches, stage_one_slopes
 
 NAMES = {"euclidean": "I − μμᵀ/‖μ‖² (the paper's)", "mu": "H − (Hμ)1ᵀ"}
 POINTS = {"linestyle": "none", "markersize": 4, "markerfacecolor": "white"}
 
 
-def projectors(title: str, noise: Table, signs: Table, stage_one: Table) -> Figure:
+def projectors(noise: Table, signs: Table, stage_one: Table) -> Drawing:
     """F14: noise at the start, wrong signs, and samples of Stage 1, against T with both
     projectors."""
-    figure, axes = panels(3, title, height=3.4)
+    figure, axes = panels(3, height=3.4)
     left, middle, right = axes
     wrong = signs | {"wrong": ~signs["right"].astype(bool)}
     for number, (projector, name) in enumerate(NAMES.items()):
@@ -27,25 +26,22 @@ def projectors(title: str, noise: Table, signs: Table, stage_one: Table) -> Figu
     for ax in axes:
         ax.set(xscale="log", xlabel="sequence length T")
     left.set(yscale="log", title="E‖h$_V$‖$_μ^2$ at the start, B = 64")
-    left.legend(loc="lower left", fontsize=7)
+    small_legend(left, "lower left")
     middle.axhline(0.5, color="0.6", linewidth=0.8, linestyle=":")
     middle.set(ylim=(0, 0.55), title=f"wrong signs, B = {signs['batch_size'][0]}")
-    middle.legend(loc="upper left", fontsize=7)
+    small_legend(middle)
     right.set(yscale="log", title=f"samples of Stage 1 for {GOAL:.0%} right signs")
     right.legend(loc="upper left")
     runs = f"{replicates(signs)} and {replicates(stage_one)} runs per point on random tasks (N = 3)"
-    caption(
-        figure,
+    return figure, (
         f"first: exact (lines) and real gradients (marks); {runs}, sparsity 2, no sign resolution; "
-        "dotted: T and T²",
+        "dotted: T and T²"
     )
-    return figure
 
 
 def _noise(ax: Axes, table: Table, number: int, name: str) -> None:
     """The noise at the start, exact (lines) and measured (marks); paler for the larger N."""
-    for size, N in enumerate(values(table, "N")):
-        mine = pick(table, N=N)
+    for size, (N, mine) in enumerate(groups(table, "N")):
         T, exact = by_value(mine, "T", "exact", np.mean)
         shade = {"alpha": 1.0 if size == 0 else 0.45, "color": COLOURS[number]}
         line = {"linestyle": LINES[number], "label": name if size == 0 else None}

@@ -4,13 +4,19 @@ step size of softmax.
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from scb.drawing import COLOURS, MARKERS, caption, grid, label_outer, look, panels
-from scb.jobs.table import Table, by_value, concatenate, pick, replicates, values
+from scb.drawing import COLOURS, MARKERS, grid, label_outer, look, panels
+from scb.jobs.table import Table, by_value, concatenate, groups, pick, replicates, values
 from scb.paper.claims.projector import PROJECTORS
-from scb.paper.figures.bars import log_ticks, quartile_bars, share_bars
+from scb.paper.figures.bars import (
+    DOTTED,
+    Drawing,
+    log_ticks,
+    quartile_bars,
+    share_bars,
+    small_legend,
+)
 from scb.paper.numbers import Number
 from scb.paper.slopes import log_log_slope
 from scb.paper.stage_one import least_at_each, power_law, power_laws
@@ -27,12 +33,12 @@ def powered(name: str, slope: Number) -> str:
     return f"{name}: T$^{{{slope.estimate:.2f}}}$ [{low}, {high}]"
 
 
-def to_the_end(title: str, table: Table, runs: Table, longest: Table) -> Figure:
+def to_the_end(table: Table, runs: Table, longest: Table) -> Drawing:
     """F27: the least batch of Stage 2 against T, without and with ℓ1, judged at the end of the
     stage and after normalisation and Stage 3. The other panels show why: ‖Δ_A‖² grows with T,
     whereas the largest entry does not."""
     ensembles = values(table, "ensemble")
-    figure, axes = panels(len(ensembles) + 1, title, width=3.9, height=3.9)
+    figure, axes = panels(len(ensembles) + 1, width=3.9, height=3.9)
     shown = pick(table, N=3, eta=table["eta"].max(), epsilon=table["epsilon"].min())
     for ax, ensemble in zip(axes, ensembles, strict=False):
         _least_batches(ax, pick(shown, ensemble=ensemble))
@@ -42,13 +48,11 @@ def to_the_end(title: str, table: Table, runs: Table, longest: Table) -> Figure:
     ]
     _largest_entry(axes[-1], pick(concatenate(shared), ensemble="strong", multiple=0.0))
     words = f"N = 3, Q = 2, ε = {shown['epsilon'][0]:g}, η = {shown['eta'][0]:g}, simulated"
-    caption(
-        figure,
+    return figure, (
         f"{words}; the end: after thresholding-normalisation and Stage 3; medians and quartiles "
         f"over {replicates(shown)} random tasks; exponents with 95 % intervals; circles in the "
-        "last panel: real gradients",
+        "last panel: real gradients"
     )
-    return figure
 
 
 def _least_batches(ax: Axes, rows: Table) -> None:
@@ -63,8 +67,7 @@ def _least_batches(ax: Axes, rows: Table) -> None:
     plain = pick(rows, multiple=0.0)
     ax.plot(*by_value(plain, "T", "stable"), "k:", zorder=5, label="no ℓ₁: no divergence from here")
     log_ticks(ax, values(rows, "T"))
-    ax.set_ylim(top=300 * ax.get_ylim()[1])  # room for the legend
-    ax.legend(fontsize=6.5, loc="upper left")
+    small_legend(ax, fontsize=6.5, room=300)
 
 
 def _largest_entry(ax: Axes, runs: Table) -> None:
@@ -77,19 +80,18 @@ def _largest_entry(ax: Axes, runs: Table) -> None:
         real = by_value(pick(runs, gradients="real"), "T", column)
         ax.plot(*real, "o", color=COLOURS[number], markersize=9, markerfacecolor="none")
     log_ticks(ax, values(runs, "T"))
-    ax.axhline(1 / 12, color="0.5", linewidth=0.8, linestyle=":", label="threshold 1/(6Q)")
+    ax.axhline(1 / 12, **DOTTED, label="threshold 1/(6Q)")
     ax.set(title=f"no ℓ₁, {runs['ensemble'][0]}, B = {batch_size:,}", xlabel="sequence length T")
-    ax.set_ylim(top=20 * ax.get_ylim()[1])
-    ax.legend(fontsize=7, loc="upper left")
+    small_legend(ax, room=20)
 
 
-def spread_of_mu(title: str, table: Table) -> Figure:
+def spread_of_mu(table: Table) -> Drawing:
     """F28: the least batch that finds the sign with the paper's projector, for each spread of μ,
     and the exponent of the least batch in T against the spread, with both projectors."""
-    figure, (left, right) = panels(2, title, width=4.4, height=3.6)
+    figure, (left, right) = panels(2, width=4.4, height=3.6)
     simulated = pick(table, gradients="simulated")
-    for number, spread in enumerate(values(pick(simulated, chain="strong"), "spread")):
-        mine = pick(simulated, chain="strong", spread=spread, projector="euclidean")
+    shown = pick(simulated, chain="strong", projector="euclidean")
+    for number, (spread, mine) in enumerate(groups(shown, "spread")):
         law = power_law(mine, RIGHT)
         T, each = least_at_each(mine, RIGHT)
         left.plot(T, law.least(T), label=f"max μ / min μ = {spread:g}", **look(number))
@@ -99,16 +101,14 @@ def spread_of_mu(title: str, table: Table) -> Figure:
         title=f"{PROJECTORS['euclidean']}: least B for {RIGHT:.0%} right signs",
         xlabel="sequence length T",
     )
-    left.legend(fontsize=7, loc="upper left")
+    small_legend(left)
     _exponents(right, simulated)
     words = f"N = {table['N'][0]}, Q = 2, η = {table['eta'][0]:g}, simulated, sign not resolved"
     tasks = f"{replicates(simulated)} random tasks per point"
-    caption(
-        figure,
+    return figure, (
         f"{words}, {tasks}; first: K$_P$ ≥ 1.4‖μ‖², lines: a power of T, marks: each T by itself; "
-        "second: 95 % intervals by drawing tasks anew",
+        "second: 95 % intervals by drawing tasks anew"
     )
-    return figure
 
 
 def _exponents(ax: Axes, table: Table) -> None:
@@ -125,16 +125,16 @@ def _exponents(ax: Axes, table: Table) -> None:
         place = spreads + 0.012 * (number - 1.5)
         ax.errorbar(place, middle, error, capsize=2, label=label, **look(number, marker=True))
     for power in (1, 2):
-        ax.axhline(power, color="0.5", linewidth=0.8, linestyle=":")
+        ax.axhline(power, **DOTTED)
     ax.set(title="exponent of the least B in T", xlabel="max μ / min μ", ylim=(0.6, 2.9))
-    ax.legend(fontsize=7, loc="upper left", ncols=2)
+    small_legend(ax, ncols=2)
 
 
-def transfer_to_the_letter(title: str, table: Table) -> Figure:
+def transfer_to_the_letter(table: Table) -> Drawing:
     """F29: how often runs that follow Theorem 4.1 to the letter learn, against its condition; and
     Δ_V compared with the signal.
     """
-    figure, (left, right) = panels(2, title, width=4.4, height=3.6)
+    figure, (left, right) = panels(2, width=4.4, height=3.6)
     simulated = pick(table, gradients="simulated")
     longest = [pick(simulated, N=N, T=50_000) for N in values(simulated, "N")]
     kinds = [(rows, chain) for rows in longest for chain in ("strong", "sharp")]
@@ -143,7 +143,7 @@ def transfer_to_the_letter(title: str, table: Table) -> Figure:
         label = f"N = {rows['N'][0]}, {chain} P"
         share_bars(left, mine, "place", "learned", number, label)
     left.set(title="share of runs with both layers within ε", ylim=(-0.03, 1.05))
-    left.legend(fontsize=7, loc="lower right")
+    small_legend(left, "lower right")
     _beside_the_signal(right, _placed(pick(longest[-1], chain="sharp")))
     for ax in (left, right):
         ax.axvline(1, color="0.5", linewidth=0.8)
@@ -152,12 +152,10 @@ def transfer_to_the_letter(title: str, table: Table) -> Figure:
         ax.xaxis.set_minor_formatter(NullFormatter())
     words = f"ε = {table['epsilon'][0]:g}, θ² = c/log(1/ε), c = 0.1 and 1, fixed λ, no last step"
     tasks = f"{replicates(simulated)} random tasks and both c per point"
-    caption(
-        figure,
+    return figure, (
         f"{words}; T = 50,000, simulated; line at 1: the printed condition; sharp: K$_P$ is "
-        f"0.6(1 − ‖μ‖²) or more, for P̂ too; {tasks}, 95 % intervals and quartiles",
+        f"0.6(1 − ‖μ‖²) or more, for P̂ too; {tasks}, 95 % intervals and quartiles"
     )
-    return figure
 
 
 def _beside_the_signal(ax: Axes, table: Table) -> None:
@@ -171,8 +169,8 @@ def _beside_the_signal(ax: Axes, table: Table) -> None:
         quartile_bars(ax, table, "place", column, number, label)
     ax.set(title=f"Δ$_V$ beside the signal, N = {table['N'][0]}, sharp P", yscale="log")
     ax.set_ylim(top=30 * ax.get_ylim()[1])  # room for the legend
-    ax.axhline(1, color="0.5", linewidth=0.8, linestyle=":")
-    ax.legend(fontsize=7, loc="upper right")
+    ax.axhline(1, **DOTTED)
+    small_legend(ax, "upper right")
 
 
 def _placed(table: Table) -> Table:
@@ -181,11 +179,11 @@ def _placed(table: Table) -> Table:
     return table | {"place": np.array([medians[overlap] for overlap in table["overlap"]])}
 
 
-def softmax_steps(title: str, table: Table) -> Figure:
+def softmax_steps(table: Table) -> Drawing:
     """F30: the samples until the signal of softmax attention shows, and how accurate the attention
     is in the end, against T, for step sizes of W that grow differently with T."""
     ensembles = values(table, "ensemble")
-    figure, axes = grid(2, len(ensembles), title, width=4.4, height=2.8)
+    figure, axes = grid(2, len(ensembles), width=4.4, height=2.8)
     for column, ensemble in enumerate(ensembles):
         first, last = axes[:, column]
         for number, step in enumerate(values(table, "step")):
@@ -200,16 +198,13 @@ def softmax_steps(title: str, table: Table) -> Figure:
         log_ticks(last, values(table, "T"))
         last.set(yscale="linear", ylim=(-0.03, 1.03), ylabel="μ-cosine of attention and Q")
         first.set(title=f"ensemble {ensemble}", ylabel="samples until α$_A$ = 0.1")
-        first.set_ylim(top=200 * first.get_ylim()[1])
-        first.legend(fontsize=6.5, loc="upper left")
+        small_legend(first, fontsize=6.5, room=200)
         last.set_xlabel("sequence length T")
         label_outer(last)
     words = (
         f"N = {table['N'][0]}, Q = 2, B = {table['batch_size'][0]}; per cent: runs that get there"
     )
-    caption(
-        figure,
+    return figure, (
         f"{words}; step sizes ∝ T$^p$ are equal at T = 50; the linear "
-        f"one has η = 0.01; median and quartiles over {replicates(table)} random tasks",
+        f"one has η = 0.01; median and quartiles over {replicates(table)} random tasks"
     )
-    return figure

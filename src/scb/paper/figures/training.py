@@ -5,8 +5,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from scb.drawing import COLOURS, band, caption, grid, mark, panels, star_marker
-from scb.jobs.table import Table, at, concatenate, pick, quartiles, replicates, values, where
+from scb.drawing import COLOURS, band, grid, mark, panels, star_marker
+from scb.jobs.table import (
+    Table,
+    at,
+    concatenate,
+    groups,
+    pick,
+    quartiles,
+    replicates,
+    values,
+    where,
+)
+from scb.paper.figures.bars import Drawing
 
 NAMES = {
     "proximal": "proximal, λ = 1e-5",
@@ -28,11 +39,11 @@ def with_right_sign(table: Table) -> Table:
     return where(table, np.isin(table["replicate"], right)) if right.size else table
 
 
-def convergence(title: str, table: Table) -> Figure:
+def convergence(table: Table) -> Drawing:
     """F1: both distances to the true matrices; stars show the proximal method after
     normalisation."""
     table = with_right_sign(table)
-    figure, axes = panels(2, title)
+    figure, axes = panels(2)
     for ax, layer, label in zip(axes, "VA", ("‖V − P‖$_μ$", "‖A − Q‖$_μ$"), strict=True):
         _methods(ax, table, f"dist_{layer}")
         for number, method in enumerate(("proximal", "proximal, larger λ")):
@@ -42,11 +53,10 @@ def convergence(title: str, table: Table) -> Figure:
         _stages(ax)
         ax.set(title=label, ylim=(-0.02, None))
     axes[1].legend(loc="lower left")
-    caption(figure, f"{_setting(table)}. Stars: after normalisation")
-    return figure
+    return figure, f"{_setting(table)}. Stars: after normalisation"
 
 
-def signals(title: str, table: Table) -> Figure:
+def signals(table: Table) -> Drawing:
     """F3: the signals, and the distances to the population's lines."""
     titles = {
         "alpha_V": "signal α$_V$",
@@ -54,30 +64,32 @@ def signals(title: str, table: Table) -> Figure:
         "delta_V": "‖Δ$_V$‖$_μ$",
         "delta_A": "‖Δ$_A$‖$_μ$",
     }
-    figure, axes = _columns(2, with_right_sign(table), title, titles)
+    table = with_right_sign(table)
+    figure, axes = _columns(2, table, titles)
     axes[0, 0].legend(loc="upper left")
-    return figure
+    return figure, _setting(table)
 
 
-def similarity(title: str, table: Table) -> Figure:
+def similarity(table: Table) -> Drawing:
     """F4: μ-cosines of V, of A, and of A after normalisation with the true matrices."""
     columns = {"sim_V": "V with P", "sim_A": "A with Q", "sim_A_star": "A with Q, normalised"}
-    figure, axes = _columns(1, with_right_sign(table), title, columns)
+    table = with_right_sign(table)
+    figure, axes = _columns(1, table, columns)
     for ax in axes.flat:
         ax.set(ylim=(-0.02, 1.05))
     axes[0, 0].set_ylabel("μ-cosine")
     axes[0, 0].legend(loc="lower right")
-    return figure
+    return figure, _setting(table)
 
 
-def sizes(title: str, smallest: Table, others: Table) -> Figure:
+def sizes(smallest: Table, others: Table) -> Drawing:
     """F6: distances and loss for each N, over the paper's 1,000 steps."""
     compared = where(smallest, np.isin(smallest["method"], ("proximal", "SGD")))
     table = concatenate(
-        [with_right_sign(pick(part, N=N)) for part in (compared, others) for N in values(part, "N")]
+        [with_right_sign(rows) for part in (compared, others) for _, rows in groups(part, "N")]
     )
     Ns = values(table, "N")
-    figure, axes = grid(len(Ns), 3, title, height=2.1)
+    figure, axes = grid(len(Ns), 3, height=2.1)
     for row, N in zip(axes, Ns, strict=True):
         mine = pick(table, N=N)
         for ax, column in zip(row, ("dist_V", "dist_A", "loss"), strict=True):
@@ -94,14 +106,13 @@ def sizes(title: str, smallest: Table, others: Table) -> Figure:
         for ax, name in zip(row, ("‖V − P‖$_μ$", "‖A − Q‖$_μ$", "population loss"), strict=True):
             ax.set_title(f"N = {N}: {name}")
     axes[0, 1].legend(loc="lower left")
-    caption(figure, f"{_setting(table, one_N=False)}. Stars: proximal, after normalisation")
-    return figure
+    return figure, f"{_setting(table, one_N=False)}. Stars: proximal, after normalisation"
 
 
-def signs(title: str, table: Table) -> Figure:
+def signs(table: Table) -> Drawing:
     """F8: the signal at the end for each seed, exactly as in the paper and with the sign
     resolved."""
-    figure, axes = panels(2, title, height=2.6)
+    figure, axes = panels(2, height=2.6)
     methods = {"proximal": "as printed", "proximal, sign settled": "sign resolved by skewness"}
     for ax, (method, name) in zip(axes, methods.items(), strict=True):
         end = np.sort(at(pick(table, method=method))["alpha_A"])
@@ -116,8 +127,7 @@ def signs(title: str, table: Table) -> Figure:
         )
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes[0].set_ylabel("α$_A$ at the end")
-    caption(figure, _setting(table).partition("\n")[0] + "; 1,000 steps, λ = 1e-5")
-    return figure
+    return figure, _setting(table).partition("\n")[0] + "; 1,000 steps, λ = 1e-5"
 
 
 def _setting(table: Table, one_N: bool = True) -> str:
@@ -126,7 +136,7 @@ def _setting(table: Table, one_N: bool = True) -> str:
     tasks = (
         replicates(table)
         if one_N
-        else f"{min(replicates(pick(table, N=n)) for n in values(table, 'N'))} or more"
+        else f"{min(replicates(rows) for _, rows in groups(table, 'N'))} or more"
     )
     shown = (
         f"median and quartiles over the {tasks} random tasks on which noise chose the right sign"
@@ -135,24 +145,19 @@ def _setting(table: Table, one_N: bool = True) -> str:
     return f"{size}T = {table['T'][0]:,}, sparsity 2, B = 64, {ensemble}\n{shown}"
 
 
-def _columns(
-    rows: int, table: Table, title: str, columns: dict[str, str]
-) -> tuple[Figure, np.ndarray]:
+def _columns(rows: int, table: Table, columns: dict[str, str]) -> tuple[Figure, np.ndarray]:
     """A figure with a panel for each of some columns of a table, by all methods."""
-    figure, axes = grid(rows, len(columns) // rows, title)
+    figure, axes = grid(rows, len(columns) // rows)
     for ax, (column, name) in zip(axes.flat, columns.items(), strict=True):
         _methods(ax, table, column)
         _stages(ax)
         ax.set(title=name)
-    caption(figure, _setting(table))
     return figure, axes
 
 
 def _methods(ax: Axes, table: Table, column: str) -> None:
-    for method in values(table, "method"):
-        band(
-            ax, quartiles(pick(table, method=method), "step", column), NUMBER[method], NAMES[method]
-        )
+    for method, rows in groups(table, "method"):
+        band(ax, quartiles(rows, "step", column), NUMBER[method], NAMES[method])
 
 
 def _stages(ax: Axes) -> None:

@@ -2,40 +2,34 @@
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from scb.drawing import COLOURS, caption, panels
-from scb.jobs.table import Table, pick, replicates, values
-from scb.paper.figures.bars import share_bars
-
-CASE = ("N", "T", "sparsity", "family")
+from scb.drawing import COLOURS, panels
+from scb.jobs.table import Table, groups, pick, replicates, values
+from scb.paper.figures.bars import Drawing, share_bars, small_legend
 
 
-def pretrained(title: str, table: Table, overlaps: Table) -> Figure:
+def pretrained(table: Table, overlaps: Table) -> Drawing:
     """F20: the share of runs that learn both layers, against the overlap (for each N and θ), and by
     size, sparsity and family."""
     sizes = values(overlaps, "N")
-    figure, axes = panels(len(sizes) + 1, title, width=3.9, height=3.4)
+    figure, axes = panels(len(sizes) + 1, width=3.9, height=3.4)
     axes[0].set_ylabel("share of runs that learn")
     for ax, N in zip(axes, sizes, strict=False):
         _by_overlap(ax, pick(overlaps, N=N))
         ax.set_title(f"N = {N}, T = {overlaps['T'][0]}")
-    axes[0].legend(loc="center right", fontsize=7)
+    small_legend(axes[0], "center right")
     _by_case(axes[-1], table)
-    caption(
-        figure,
+    return figure, (
         f"learned: both layers within 0.05. First panels: {replicates(overlaps)} random tasks per "
         f"point, 95 % intervals. Last: overlap 0.6, θ = 0.5, {replicates(table)} random tasks "
-        "each, medians and quartiles",
+        "each, medians and quartiles"
     )
-    return figure
 
 
 def _by_overlap(ax: Axes, table: Table) -> None:
     """The share that learns against the overlap, for each θ; and the overlap that the paper asks
     for."""
-    for number, theta in enumerate(values(table, "theta")):
-        rows = pick(table, theta=theta)
+    for number, (theta, rows) in enumerate(groups(table, "theta")):
         share_bars(ax, rows, "overlap", "learned", number, f"θ = {theta:g}")
     bound = float(np.median(table["bound"]))
     ax.axvline(bound, color="0.5", linewidth=0.8)
@@ -46,13 +40,11 @@ def _by_overlap(ax: Axes, table: Table) -> None:
 
 def _by_case(ax: Axes, table: Table) -> None:
     """A row for each size, sparsity and family: the samples of the runs, and how many learn."""
-    cases = dict.fromkeys(zip(*(table[name].tolist() for name in CASE), strict=True))
     labels = []
-    for row, case in enumerate(cases):
-        mine = pick(table, **dict(zip(CASE, case, strict=True)))
+    cases = groups(table, "N", "T", "sparsity", "family")
+    for row, (N, T, sparsity, family, mine) in enumerate(cases):
         low, median, high = np.quantile(mine["samples"], (0.25, 0.5, 0.75))
         ax.errorbar(median, row, xerr=[[median - low], [high - median]], color=COLOURS[0], fmt="o")
-        N, T, sparsity, family = case
         words = {"strong": "", "zipf": ", Zipf μ", "flat": ", flat P"}[family]
         learned = f"{mine['learned'].sum()}/{len(mine['learned'])}"
         labels.append(f"N = {N}, T = {T:,}, Q = {sparsity}{words}: {learned}")

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from scb.drawing import COLOURS, band, caption, look, panels
-from scb.jobs.table import Table, pick, quartiles, values, where
+from scb.drawing import COLOURS, band, look, panels
+from scb.jobs.table import Table, groups, pick, quartiles, values, where
+from scb.paper.figures.bars import DOTTED, Drawing, small_legend
 from scb.paper.numbers import median, spread
 from scb.paper.tuned import best_setting, chosen_decoders, transferred
 
@@ -18,16 +18,19 @@ LINES = {
 }
 KEPT = {"its values are kept (same P)": "values", "its values are frozen (same P)": "frozen"}
 BASELINES = {"Algorithm 1": "Algorithm 1, mu", "recover": "recover"}
+DESIGNS = (
+    "two layers",
+    "four heads",
+    "no layer norm",
+    "square loss",
+    "linear attention",
+    "SGD",
+    "no MLP",
+    "linear, no norm, no MLP",
+)
 BARS = {
     "standard": ("scaling", "standard"),
-    "two layers": ("design", "two layers"),
-    "four heads": ("design", "four heads"),
-    "no layer norm": ("design", "no layer norm"),
-    "square loss": ("design", "square loss"),
-    "linear attention": ("design", "linear attention"),
-    "SGD": ("design", "SGD"),
-    "no MLP": ("design", "no MLP"),
-    "linear, no norm, no MLP": ("design", "linear, no norm, no MLP"),
+    **{design: ("design", design) for design in DESIGNS},
     "values centred": ("proximal", "values centred"),
     "weights shrunk, 0.5/L": ("proximal", "weights shrunk by 0.5/L"),
     "weights shrunk, 0.9/L": ("proximal", "weights shrunk by 0.9/L"),
@@ -41,10 +44,10 @@ BARS = {
 GROUPS = {"scaling": 0, "design": 0, "proximal": 1, "transfer": 2}
 
 
-def samples(title: str, table: Table, baselines: Table) -> Figure:
+def samples(table: Table, baselines: Table) -> Drawing:
     """F25: the samples until a tenth of the excess loss is left, against T, and the same at T = 128
     for one change at a time."""
-    figure, (ten, three, bars) = panels(3, title, 4.0, 4.4)
+    figure, (ten, three, bars) = panels(3, width=4.0, height=4.4)
     for ax, N in ((ten, 10), (three, 3)):
         lines = {
             label: (pick(table, study=study, variant=variant), "rate")
@@ -67,15 +70,13 @@ def samples(title: str, table: Table, baselines: Table) -> Figure:
             ylim=(100, 6e7),
         )
     ten.set_ylabel("samples")
-    ten.legend(fontsize=6.5, loc="upper left")
+    small_legend(ten, fontsize=6.5)
     _bars(bars, pick(table, N=10, T=128))
-    caption(
-        figure,
+    return figure, (
         "▲: not reached by half of the tasks with that many samples; each at the best of four "
         "settings; values kept beyond T = 512 are those of a task with T = 128; sparsity 2; "
-        "medians and quartiles over 8 tasks; one layer, width 64, Adam, B = 256",
+        "medians and quartiles over 8 tasks; one layer, width 64, Adam, B = 256"
     )
-    return figure
 
 
 def _line(ax: Axes, table: Table, setting: str, number: int, label: str) -> None:
@@ -123,31 +124,28 @@ def _bars(ax: Axes, table: Table) -> None:
                 color=colour,
             )
     standard = best_setting(pick(table, study="scaling", variant="standard"), "rate")
-    ax.axvline(median(standard["samples_10"]), color="0.5", linewidth=0.8, linestyle=":")
+    ax.axvline(median(standard["samples_10"]), **DOTTED)
     ax.set_yticks(-np.arange(len(BARS)), list(BARS), fontsize=6.5)
     ax.set(xscale="log", xlabel="samples", title="N = 10, T = 128: one change")
 
 
-def stages(title: str, table: Table, decoders: Table) -> Figure:
+def stages(table: Table, decoders: Table) -> Drawing:
     """F26: the results of ``probe`` during training; the two signals against each other; decoders
     on one long sequence."""
-    figure, (course, plane, sequences) = panels(3, title, 4.0, 3.6)
+    figure, (course, plane, sequences) = panels(3, width=4.0, height=3.6)
     _course(course, _common(pick(table, start="fresh")))
     _plane(plane, table)
-    for number, model in enumerate(values(decoders, "model")):
-        rows = chosen_decoders(pick(decoders, model=model))
-        band(sequences, quartiles(rows, "length", "share"), number, model)
-    sequences.axhline(0.1, color="0.5", linewidth=0.8, linestyle=":")
+    for number, (model, rows) in enumerate(groups(decoders, "model")):
+        band(sequences, quartiles(chosen_decoders(rows), "length", "share"), number, model)
+    sequences.axhline(0.1, **DOTTED)
     sequences.set(xscale="log", yscale="log", xlabel="tokens of one sequence")
     sequences.set_title("held out: share of the excess loss left")
-    sequences.legend(fontsize=6.5, loc="lower left")
-    caption(
-        figure,
+    small_legend(sequences, "lower left", fontsize=6.5)
+    return figure, (
         "first two: N = 10, T = 128, Adam at 0.001, B = 256; ★ is the task, the dotted line the "
         "paper's α$_V$ = α$_A$; last: N = 5, T = 32 lags, rate and step chosen on the last tenth; "
-        "medians and quartiles over 8 tasks",
+        "medians and quartiles over 8 tasks"
     )
-    return figure
 
 
 def _course(ax: Axes, fresh: Table) -> None:
@@ -160,28 +158,27 @@ def _course(ax: Axes, fresh: Table) -> None:
     }
     for number, (column, label) in enumerate(names.items()):
         band(ax, quartiles(fresh, "samples", column), number, label)
-    ax.axhline(0.1, color="0.5", linewidth=0.8, linestyle=":")
+    ax.axhline(0.1, **DOTTED)
     ax.set(xscale="log", xlabel="samples", title="from a fresh start", ylim=(-0.03, 1.3))
-    ax.legend(fontsize=7, loc="center left")
+    small_legend(ax, "center left")
 
 
 def _plane(ax: Axes, table: Table) -> None:
     """The two signals against each other, from each start, one line per task."""
-    for number, start in enumerate(values(table, "start")):
+    for number, (start, runs) in enumerate(groups(table, "start")):
         colour: dict[str, Any] = {"color": COLOURS[number]}
         label: str | None = start
-        for i in np.unique(table["replicate"]):
-            run = pick(table, start=start, replicate=i)
+        for _, run in groups(runs, "replicate"):
             seen = where(run, run["signal"] > 0)
             line = colour | {"linewidth": 0.9, "alpha": 0.8, "label": label}
             ax.plot(seen["alpha_V"], seen["alpha_A"], **line)
             ax.plot(seen["alpha_V"][-1], seen["alpha_A"][-1], "o", markersize=3, **colour)
             label = None
-    ax.plot([0, 1], [0, 1], color="0.5", linewidth=0.8, linestyle=":")
+    ax.plot([0, 1], [0, 1], **DOTTED)
     ax.plot(1, 1, "*", color="black", markersize=9)
     ax.set(xlabel="α$_V$", ylabel="α$_A$", title="the two signals, one line per task")
     ax.set(xlim=(-0.05, 1.65), ylim=(-0.05, 1.25))
-    ax.legend(fontsize=7, loc="upper left")
+    small_legend(ax)
 
 
 def _common(table: Table) -> Table:

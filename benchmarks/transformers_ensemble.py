@@ -44,17 +44,11 @@ class Ensemble:
         one_of("loss", loss, ("cross-entropy", "square"))
         one_of("optimiser", optimiser, ("adam", "sgd"))
         if len(models) != len(rates):
-            raise InputError(
-                f"{len(models)} models and {len(rates)} learning rates: there must be one for each"
-            )
+            raise InputError(f"{len(models)} models and {len(rates)} learning rates: there must be one for each")
         self.model = models[0]
         parameters, self.buffers = stack_module_state(list(models))
         self.parameters = {name: value.detach().clone() for name, value in parameters.items()}
-        self.trained = (
-            [name for name in self.parameters if not name.startswith(frozen)]
-            if frozen
-            else list(self.parameters)
-        )
+        self.trained = [name for name in self.parameters if not name.startswith(frozen)] if frozen else list(self.parameters)
         for name in self.trained:
             self.parameters[name].requires_grad_()
         self.loss = loss
@@ -62,19 +56,14 @@ class Ensemble:
         one = next(iter(self.parameters.values()))
         self.rates = torch.tensor(rates, device=one.device, dtype=one.dtype)
         self.count = torch.zeros((), device=one.device, dtype=torch.float64)
-        self.moments = {
-            name: [torch.zeros_like(self.parameters[name]) for _ in MOMENTS]
-            for name in self.trained
-        }
+        self.moments = {name: [torch.zeros_like(self.parameters[name]) for _ in MOMENTS] for name in self.trained}
         self._graph: tuple[torch.cuda.CUDAGraph, torch.Tensor, torch.Tensor] | None = None
 
     def logits(self, tokens: torch.Tensor) -> torch.Tensor:
         """Return the logits (G, n, N) for tokens (G, n, L), or whatever else the models return for
         (n, L), with an additional first axis.
         """
-        return vmap(lambda p, b, x: functional_call(self.model, (p, b), (x,)))(
-            self.parameters, self.buffers, tokens
-        )
+        return vmap(lambda p, b, x: functional_call(self.model, (p, b), (x,)))(self.parameters, self.buffers, tokens)
 
     def step(self, tokens: torch.Tensor, label: torch.Tensor) -> None:
         """Take one step of every model on its own mini-batch, (G, B, L) and (G, B); labels have the
@@ -96,12 +85,8 @@ class Ensemble:
         if self.loss == "cross-entropy":
             loss = -logits.log_softmax(dim=-1).gather(-1, label[..., None])
         else:
-            loss = 0.5 * (
-                logits.softmax(dim=-1) - nn.functional.one_hot(label, logits.shape[-1])
-            ).square().sum(dim=-1)
-        gradients = torch.autograd.grad(
-            loss.sum() / label[0].numel(), [self.parameters[name] for name in self.trained]
-        )
+            loss = 0.5 * (logits.softmax(dim=-1) - nn.functional.one_hot(label, logits.shape[-1])).square().sum(dim=-1)
+        gradients = torch.autograd.grad(loss.sum() / label[0].numel(), [self.parameters[name] for name in self.trained])
         with torch.no_grad():
             self.count += 1
             for name, gradient in zip(self.trained, gradients, strict=True):
@@ -144,20 +129,14 @@ class Ensemble:
         self._graph = graph, *inputs
 
 
-def excess(
-    truth: torch.Tensor, F: torch.Tensor, mu: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
+def excess(truth: torch.Tensor, F: torch.Tensor, mu: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the excess loss as a fraction of that of a model that always predicts μ, in KL
     divergence and in squared error, (G,) each.
     """
     trivial = mu[:, None].expand_as(truth)
 
     def divergence(distribution: torch.Tensor) -> torch.Tensor:
-        return (
-            (truth * (truth.clamp(min=1e-300).log() - distribution.clamp(min=1e-12).log()))
-            .sum(dim=2)
-            .mean(dim=1)
-        )
+        return (truth * (truth.clamp(min=1e-300).log() - distribution.clamp(min=1e-12).log())).sum(dim=2).mean(dim=1)
 
     def square(distribution: torch.Tensor) -> torch.Tensor:
         return (distribution - truth).square().sum(dim=2).mean(dim=1)
