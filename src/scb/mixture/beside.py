@@ -13,8 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from scb.arrays import Array
-from scb.mixture.arrays import Ints
+from scb.arrays import Array, Ints
 from scb.mixture.data import Data
 from scb.mixture.model import Background
 from scb.mixture.partition import Partition, Shape

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from scb.arrays import Array
-from scb.mixture.arrays import Flags, Ints
+from scb.arrays import Array, Flags, Ints
 from scb.mixture.executors import Executor, Here
 from scb.mixture.levels import cumulants, score_levels, variances
 from scb.mixture.model import Mixture, quotient

@@ -19,12 +19,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from scb.arrays import Array
+from scb.arrays import Array, Flags, Positions
 from scb.geometry.gauge import lines_through
 from scb.inputs import InputError, integer
-from scb.mixture.arrays import Positions
 from scb.mixture.data import Data
 from scb.mixture.em import maximise
 from scb.mixture.model import Mixture, weight_table
@@ -43,7 +41,7 @@ class _Fit:
     """Heads that were fitted: positions (r, 2) as (k, t), their heads and weights (r,), and P."""
 
     pairs: Positions
-    owners: NDArray[np.intp]
+    owners: Positions
     weights: Array
     P: Array  # (H, N, N)
     path: list[float]
@@ -122,7 +120,7 @@ def _whitened(data: Data, pairs: Positions, scale: Array) -> Array:
     return (D / scale).reshape(len(pairs), -1) / np.sqrt(data.counts[pairs[:, 0]])[:, None]
 
 
-def _start(Z: Array, weights: Array, mine: NDArray[np.bool_], data: Data, scale: Array) -> Array:
+def _start(Z: Array, weights: Array, mine: Flags, data: Data, scale: Array) -> Array:
     """A first P for the positions of one head, by least squares."""
     base = data.label_distribution[:, None]
     if not mine.any():
@@ -166,7 +164,7 @@ def _reassigned(batch: Batch, fit: _Fit) -> _Fit:
 
 def _samples(
     batch: Batch, pairs: Positions
-) -> tuple[dict[int, NDArray[np.intp]], dict[int, NDArray[np.intp]], dict[int, NDArray[np.bool_]]]:
+) -> tuple[dict[int, Positions], dict[int, Positions], dict[int, Flags]]:
     """By last token: the tokens (n_k, s) at its positions, the labels (n_k,), and which pairs are
     its own.
     """

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scb.arrays import Array
+from scb.arrays import AnyArray, Array, Flags, Ints, Positions
 from scb.kernels.mixture import (
     add_distributions,
     likelihood_curvature,
@@ -22,7 +22,6 @@ from scb.kernels.mixture import (
     likelihood_product,
     weight_curvature,
 )
-from scb.mixture.arrays import AnyArray, Flags, Ints, Positions
 from scb.mixture.levels import ScoreNoise
 from scb.mixture.model import Background, Mixture
 from scb.mixture.tuning import TUNING

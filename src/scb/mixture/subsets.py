@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from scb.mixture.arrays import Flags, Ints
+from scb.arrays import Flags, Ints
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.tuning import TUNING
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from scb.mixture.arrays import Ints
+from scb.arrays import Ints
 from scb.sequences.covariates import beside_symbols, coded_covariates, flat_columns
 from scb.sequences.fitted import FittedLags
 from scb.sequences.symbols import as_sequences, encode
@@ -22,21 +22,16 @@ class CodedInputs(FittedLags):
         codes, _ = encode(sequences, self.classes_, unknown=self.handle_unknown)
         return codes, sequences.many
 
-    def _beside(self, covariates: Any, rows: Any, n: int) -> Ints | None:
-        """(n, covariates): codes of covariates, of which ``rows`` gives the columns in flat form;
-        None if the model needs none.
+    def _beside(self, covariates: Any, rows: Any, n: int) -> Ints:
+        """(n, covariates): codes of covariates, of which ``rows`` gives the columns in flat form.
+        If the model needs no covariates, they are not looked at.
         """
         model = self._model()
-        if not model.used_covariates:
-            return None
-        columns = {} if covariates is None else rows(covariates)
-        return coded_covariates(
-            model.covariates, model.used_covariates, columns, n, self.handle_unknown
-        )
+        used = model.used_covariates
+        columns = rows(covariates) if used and covariates is not None else {}
+        return coded_covariates(model.covariates, used, columns, n, self.handle_unknown)
 
-    def _coded(
-        self, X: Any, lengths: Any, covariates: Any
-    ) -> tuple[Sequences, list[Codes], Ints | None]:
+    def _coded(self, X: Any, lengths: Any, covariates: Any) -> tuple[Sequences, list[Codes], Ints]:
         """Sequences, their codes, and the codes (symbols, covariates) of covariates."""
         sequences = as_sequences(X, lengths)
         codes, _ = self._codes(sequences, None)
@@ -45,7 +40,7 @@ class CodedInputs(FittedLags):
         rows = partial(beside_symbols, sequences=sequences)
         return sequences, codes, self._beside(covariates, rows, sum(sequences.lengths))
 
-    def _beside_next(self, covariates: Any, sequences: int, steps: int) -> Sequence[Ints | None]:
+    def _beside_next(self, covariates: Any, sequences: int, steps: int) -> Sequence[Ints]:
         """For each sequence the codes (steps, covariates) of the covariates of what follows it."""
         n = sequences * steps
         rows = {
@@ -58,4 +53,4 @@ class CodedInputs(FittedLags):
             return np.tile(np.arange(given), n // given)
 
         beside = self._beside(covariates, partial(flat_columns, rows=rows, take=take), n)
-        return [None] * sequences if beside is None else np.split(beside, sequences)
+        return np.split(beside, sequences)

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from scb.arrays import Array
+from scb.arrays import Array, Ints
 from scb.inputs import InputError
-from scb.mixture.arrays import Ints
 from scb.sequences.binning import quantile_edges
 from scb.sequences.symbols import as_sequences, encode, factorise, readable
 from scb.sequences.tables import Classes, Codes, Sequences, as_arrow, is_table

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from scb.arrays import Array
-from scb.mixture.arrays import Ints
+from scb.arrays import Array, Ints
 from scb.sequences.coding import labels_among
 from scb.sequences.lag_model import LagModel
 from scb.sequences.matrix_pictures import plot_timeline

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from scb.arrays import Array
+from scb.arrays import AnyArray, Array, Ints
 from scb.inputs import InputError, integer
-from scb.mixture.arrays import Ints
 from scb.sequences.coding import labels_among
 from scb.sequences.lag_model import LagModel
 from scb.sequences.paired import paired_error
@@ -185,7 +183,7 @@ def _table(values: Array, rows: Ints, columns: Ints, shape: tuple[int, int]) -> 
     return table
 
 
-def _scores(bits: list[Array], names: NDArray[Any], number: Ints) -> Arrays:
+def _scores(bits: list[Array], names: AnyArray, number: Ints) -> Arrays:
     """How well each group is predicted."""
     own = [
         np.concatenate([bits[i] for i in np.flatnonzero(number == g)]) for g in range(len(names))

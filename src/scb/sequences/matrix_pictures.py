@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 
-from scb.arrays import Array
+from scb.arrays import Array, Ints
 from scb.extras import wanted_for
-from scb.mixture.arrays import Ints
 from scb.sequences.lag_model import SHARED, LagModel
 from scb.sequences.symbols import readable
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from scb.arrays import AnyArray
 from scb.inputs import DamagedFileError, InputError, coerced, file_path, integer
 from scb.provenance import versions
 from scb.sequences.baselines.background import RecentBackground
@@ -147,9 +147,7 @@ def _checked_model(arrays: Arrays, content: dict[str, Any], parameters: dict[str
     return model
 
 
-def _checked_classes(
-    content: dict[str, Any], size: int, max_lag: int, context: bool
-) -> NDArray[Any]:
+def _checked_classes(content: dict[str, Any], size: int, max_lag: int, context: bool) -> AnyArray:
     """The symbols, if what the header asks for does not take far more memory than the ``size`` of
     the arrays in bytes.
     """
@@ -171,7 +169,7 @@ def _checked_classes(
 
 def _checked_matrices(
     arrays: Arrays, N: int, widths: dict[int, int], sources: int, lags: set[int]
-) -> dict[int, NDArray[Any]]:
+) -> dict[int, AnyArray]:
     """Lag → matrix, with a matrix for each of the lags; ``widths`` are those that are not N."""
     names = {int(lag): f"transition.{lag}" for lag in _named(arrays, "transition")}
     matrices = {
@@ -241,7 +239,7 @@ def _checked_background(arrays: Arrays, N: int) -> RecentBackground | SequenceBa
     return RecentBackground.from_arrays(arrays)
 
 
-def _are_histories(codes: NDArray[Any], N: int) -> bool:
+def _are_histories(codes: AnyArray, N: int) -> bool:
     """Whether no digit is 0 unless all older ones are: nothing precedes the start of a history."""
     while codes.any():
         longer, digit = np.divmod(codes, N + 1)
@@ -272,7 +270,7 @@ def _checked_facts(fit: dict[str, Any]) -> FitFacts:
 
 def _array(
     arrays: Arrays, name: str, shape: Any, kinds: str = "f", finite: bool = True
-) -> NDArray[Any]:
+) -> AnyArray:
     """An array of this shape (None is any 1-D shape) and kind, finite and nowhere negative unless
     ``finite`` is False.
     """

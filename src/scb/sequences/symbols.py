@@ -13,8 +13,8 @@ from pathlib import PurePath
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scb.arrays import AnyArray
 from scb.extras import wanted_for
 from scb.inputs import InputError, InputTypeError, integer
 from scb.mixture.data import is_dask
@@ -235,7 +235,7 @@ def encode(
     return recoded(codes, np.where(strange, MISSING, place)), classes
 
 
-def recoded(codes: Sequence[NDArray[Any]], place: NDArray[Any]) -> list[NDArray[Any]]:
+def recoded(codes: Sequence[AnyArray], place: AnyArray) -> list[AnyArray]:
     """Sequences with code i replaced by place[i]; missing symbols stay missing."""
     # The code −1 picks the last entry
     place = np.append(place, MISSING).astype(place.dtype)

@@ -12,15 +12,15 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scb.arrays import AnyArray, Ints
 from scb.extras import wanted_for
 from scb.inputs import InputError, InputTypeError, shown
 from scb.sequences.row_order import breaks, row_order, warn_of_disorder
 
-Codes = NDArray[np.int64]
-Classes = NDArray[Any]  # symbols, sorted
-Arrays = dict[str, NDArray[Any]]
+Codes = Ints
+Classes = AnyArray  # symbols, sorted
+Arrays = dict[str, AnyArray]
 NOT_SYMBOLS = "they must be integers, strings, booleans or floats, of one type"
 
 
@@ -85,7 +85,7 @@ class Sequences:
         bounds = np.cumsum([0, *self.lengths]).tolist()
         return (flat[a:b] for a, b in pairwise(bounds))
 
-    def _beside_input(self, values: NDArray[Any]) -> NDArray[Any]:
+    def _beside_input(self, values: AnyArray) -> AnyArray:
         """Values (n,) of the symbols in the order of the input; NaN for rows that were left out."""
         if self.rows is None:
             return values
