@@ -262,6 +262,5 @@ def explain(
 def _sparse(values: Array, at: tuple[Any, Any], shape: tuple[int, int]) -> csr_array:
     """Values at rows and columns, summed where they meet, without zeros."""
     table = csr_array((values.ravel(), at), shape=shape)
-    table.sum_duplicates()
     table.eliminate_zeros()
     return table

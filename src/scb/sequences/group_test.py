@@ -141,8 +141,8 @@ class _SourceCounts:
         used = source.ravel() > 0
         return cls(
             lags,
-            _table(share, owner, at_source, (len(codes), states * (1 + len(lags)))),
-            _table(share[used], owner[used], cell[used], (len(codes), len(lags) * N * N)),
+            csr_array((share, (owner, at_source)), (len(codes), states * (1 + len(lags)))),
+            csr_array((share[used], (owner[used], cell[used])), (len(codes), len(lags) * N * N)),
             np.split(-np.log2(f), np.cumsum(each)[:-1]),
             states,
             N,
@@ -150,10 +150,8 @@ class _SourceCounts:
 
     def statistics(self, number: Ints) -> Array:
         """(2 + lags,): of weights, of matrices, and of the weight of each lag."""
-        indicator: Any = csr_array(
-            (np.ones(number.size), (number, np.arange(number.size))),
-            shape=(int(number.max()) + 1, number.size),
-        )
+        sequences = np.arange(number.size)
+        indicator: Any = csr_array((np.ones(number.size), (number, sequences)))
         used = (indicator @ self.sources).toarray().reshape(-1, self.states, 1 + len(self.lags))
         together = (indicator @ self.pairs).toarray().reshape(len(used), -1, self.N)
         whole = used.sum(axis=2, keepdims=True)
@@ -175,12 +173,6 @@ def _loglik(counts: Array) -> Array:
     total = counts.sum(axis=-1, keepdims=True)
     part = np.divide(counts, total, out=np.ones_like(counts), where=counts > 0)
     return counts * np.log(np.maximum(part, 1e-300))
-
-
-def _table(values: Array, rows: Ints, columns: Ints, shape: tuple[int, int]) -> csr_array:
-    table = csr_array((values, (rows, columns)), shape=shape)
-    table.sum_duplicates()
-    return table
 
 
 def _scores(bits: list[Array], names: AnyArray, number: Ints) -> Arrays:

@@ -248,8 +248,7 @@ class LagModel:
         data = self.background.attached(data)
         if not self.unseen.any():
             return data
-        held = data.executor.map(_with_unseen, zip(data.partitions, strict=True), self.unseen)
-        return replace(data, partitions=held)
+        return replace(data, partitions=data.mapped(_with_unseen, self.unseen))
 
     def loglik(self, data: Data) -> float:
         """Log-likelihood of the labels of windows, in nats; −∞ if one of them is impossible."""

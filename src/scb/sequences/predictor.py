@@ -9,14 +9,14 @@ import numpy as np
 
 from scb.arrays import AnyArray, Array
 from scb.inputs import InputError, integer
-from scb.sequences.coded_inputs import CodedInputs
 from scb.sequences.coding import labels_among
 from scb.sequences.covariates import flat_columns
+from scb.sequences.fitted import FittedLags
 from scb.sequences.forecasting import draw, forecast
 from scb.task.task import generator
 
 
-class LagPredictor(CodedInputs):
+class LagPredictor(FittedLags):
     """Everything that a fitted estimator does with sequences."""
 
     def _loglik(self, X: Any, lengths: Any, covariates: Any) -> tuple[float, float]:

@@ -2,10 +2,10 @@
 maximise the likelihood of held-out symbols, which is a concave problem.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.special import log_softmax, softmax
@@ -15,6 +15,7 @@ from scb.sequences.baselines.adaptive import LongestMatch, RecentFrequencies, Re
 from scb.sequences.baselines.counts import DEPTH, HistoryModel, history_codes
 from scb.sequences.baselines.crossfit import HeldLabels, best_recent
 from scb.sequences.baselines.ngram import NGram
+from scb.sequences.coding import labels_among
 from scb.sequences.lag_model import LagModel
 from scb.sequences.tables import Arrays, Codes
 
@@ -31,15 +32,10 @@ WORTH = 4.0
 NAMES = ("lags", "n-gram", "recent symbols", "recent pairs", "longest match")
 
 
-class Expert(Protocol):
-    """A predictor of the symbols of a sequence."""
-
-    def distributions(self, codes: Codes) -> Array:
-        """(n + 1, N): the distribution of each symbol, and of the one after the last."""
-        ...
-
-
-Experts = dict[str, Any]  # an ``Expert`` for each name
+# Its method ``distributions`` maps the codes of a sequence to the distribution (n + 1, N) of each
+# symbol, and of the one after the last
+Expert = Any
+Experts = dict[str, Expert]
 
 
 @dataclass(frozen=True)
@@ -101,8 +97,7 @@ def logs_of(expert: Expert, codes: Codes) -> Array:
 
 def predicted(codes: Codes, skipped: int = 0) -> Positions:
     """The places of the symbols that follow another, after the symbols to skip."""
-    first = max(skipped, 1)
-    return first + np.flatnonzero((codes[first:] >= 0) & (codes[first - 1 : -1] >= 0))
+    return np.flatnonzero(labels_among([codes], skipped))
 
 
 @dataclass(frozen=True)
@@ -222,13 +217,11 @@ def what_each_adds(names: Sequence[str], logs: Array, labels: Ints, weights: Arr
     """
     together = bits_of(logs, labels, weights)
     start = np.eye(len(names))[0]
-    columns: Mapping[str, list[float]] = {"alone": [], "adds": []}
-    for j in range(len(names)):
-        columns["alone"].append(bits_of(logs, labels, np.eye(len(names))[j]))
-        others = np.flatnonzero(weights)
-        others = others[others != j]
+    alone = [bits_of(logs, labels, only) for only in np.eye(len(names))]
+    adds = np.zeros(len(names))
+    for j in np.flatnonzero(weights):
+        others = np.setdiff1d(np.flatnonzero(weights), j)
         without = fit_weights(logs[:, :, others], labels, start[others])
-        less = bits_of(logs[:, :, others], labels, without)
-        columns["adds"].append(less - together if weights[j] else 0.0)
-    numbers = {name: np.array(column) for name, column in columns.items()}
-    return {"expert": np.array(names), "weight": weights, **numbers}
+        adds[j] = bits_of(logs[:, :, others], labels, without) - together
+    columns = {"weight": weights, "alone": np.array(alone), "adds": adds}
+    return {"expert": np.array(names), **columns}

@@ -78,23 +78,11 @@ class SparsityPath(ModelTable):
         total = self.columns["total"]
         value = self.columns[criterion]
         error = self.columns["error"] if criterion == "bits" else np.zeros(len(value))
-        ax.errorbar(
-            total[given],
-            value[given],
-            error[given],
-            marker="o",
-            capsize=3,
-            label="same number after each symbol",
-        )
-        ax.errorbar(
-            total[~given],
-            value[~given],
-            error[~given],
-            marker="s",
-            capsize=3,
-            ls="none",
-            label="selected automatically",
-        )
+        for rows, style in (
+            (given, {"marker": "o", "label": "same number after each symbol"}),
+            (~given, {"marker": "s", "label": "selected automatically", "ls": "none"}),
+        ):
+            ax.errorbar(total[rows], value[rows], error[rows], capsize=3, **style)
         for x, y, name in zip(
             total[given], value[given], self.columns["lags"][given].tolist(), strict=True
         ):

@@ -98,6 +98,17 @@ class Sequences:
         return f"Sequences({number:,} of them, {symbols:,} symbols: {self.said or 'as given'})"
 
 
+def one_sequence(flat: Any, **about: Any) -> Sequences:
+    """A single sequence of symbols."""
+    return Sequences(flat, [len(flat)], many=False, **about)
+
+
+def chained(lists: Sequence[Any], many: bool = True, **about: Any) -> Sequences:
+    """Several sequences, each a list of symbols."""
+    flat = [symbol for one in lists for symbol in one]
+    return Sequences(flat, [len(one) for one in lists], many, **about)
+
+
 def is_table(X: Any) -> bool:
     """Whether X is a data frame or a table: something with named columns."""
     return hasattr(X, "columns") or hasattr(X, "column_names")
@@ -178,12 +189,9 @@ def sequences_in(
 
 def _require_different(names: list[str]) -> None:
     """InputError if two columns have the same name."""
-    twice = [name for name, times in Counter(names).items() if times > 1]
-    if twice:
-        number = names.count(twice[0])
-        raise InputError(
-            f"there are {number} columns {twice[0]!r}: each must have a different name"
-        )
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise InputError(f"there are {times} columns {name!r}: each must have a different name")
 
 
 def _require_symbols(name: str, kind: Any, lists: bool) -> None:
@@ -275,13 +283,12 @@ def _wide(table: Any) -> Sequences:
     # Integers with gaps come as floats
     if any(pa.types.is_floating(column.type) for column in columns):
         columns = [column.cast(pa.float64()) for column in columns]
-    flat = [x for row in zip(*(column.to_pylist() for column in columns), strict=True) for x in row]
     said = (
         f"each of the {table.num_rows:,} rows is a sequence of {len(columns)} symbols, in the order"
         " of the columns"
     )
-    lengths = [len(columns)] * table.num_rows
-    return Sequences(pa.array(flat, from_pandas=True), lengths, many=True, said=said)
+    rows = chained([*zip(*(column.to_pylist() for column in columns), strict=True)], said=said)
+    return replace(rows, flat=pa.array(rows.flat, from_pandas=True))
 
 
 def _kinds(column: Any) -> set[Any]:
@@ -292,9 +299,8 @@ def _kinds(column: Any) -> set[Any]:
 def _is_list(kind: Any) -> bool:
     import pyarrow as pa
 
-    return (
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
+    types = pa.types
+    return types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
 
 
 def _is_wide(table: Any) -> bool:
@@ -314,16 +320,12 @@ def _names_and_symbols(table: Any) -> ColumnRoles | None:
     clear.
     """
     first, second = table.column_names
-    if _is_list(table[first].type) != _is_list(table[second].type):
-        return (
-            ColumnRoles(first, second)
-            if _is_list(table[first].type)
-            else ColumnRoles(second, first)
-        )
-    if _is_list(table[first].type):
+    lists = [name for name in (first, second) if _is_list(table[name].type)]
+    if len(lists) == 2:
         return None
-    in_first = len(_kinds(table[first]))
-    in_second = len(_kinds(table[second]))
+    if lists:
+        return ColumnRoles(first, second) if lists == [first] else ColumnRoles(second, first)
+    in_first, in_second = (len(_kinds(table[name])) for name in (first, second))
     # With another name in each row no sequence would have two symbols
     if table.num_rows in (in_first, in_second):
         return None

@@ -64,8 +64,7 @@ class SequenceBackground:
 
     def attached(self, data: Data) -> Data:
         """Windows, each with the distribution from the symbols of its sequence so far."""
-        places = zip(data.partitions, strict=True)
-        held = data.executor.map(_with_frequencies, places, data.shape, self)
+        held = data.mapped(_with_frequencies, data.shape, self)
         return replace(data, partitions=held, own_background=True)
 
     def arrays(self) -> Arrays:
