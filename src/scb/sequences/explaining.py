@@ -236,11 +236,10 @@ def explain(
     terms = rows.slot_terms(model.mixture)
     f = terms.sum(axis=1)
     given = rows.under_background(model.mixture)
-    present = rows.columns < model.mixture.P.shape[1]
-    lags = np.where(present, model.shape.T - model.slots.positions[rows.last], 0)
+    lags = model.lags_of(rows)
     without = f[:, None] - terms + model.mixture.q[rows.last] * given[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
-        worth = np.where(present, np.log2(f[:, None] / without), 0.0)
+        worth = np.where(lags > 0, np.log2(f[:, None] / without), 0.0)
         bits = {"bits": -np.log2(f), "background_bits": -np.log2(given)}
         shares = terms / f[:, None]
     places = np.flatnonzero(there)

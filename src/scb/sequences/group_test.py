@@ -121,17 +121,14 @@ class _SourceCounts:
     ) -> "_SourceCounts":
         """By the posterior of the sources of each symbol."""
         N = model.shape.N
-        (partition,) = model.prepared(model.windows(codes, beside)).partitions
-        rows = partition.rows(model.shape, model.slots, counted=False)
+        rows = model.rows_of(model.windows(codes, beside))
         terms = rows.slot_terms(model.mixture)
         f = terms.sum(axis=1)
-        positions = model.slots.positions[rows.last]
-        tokens = partition.gather(model.slots.positions, N).astype(np.int64)
+        # Matrices are side by side
+        tokens = rows.columns.astype(np.int64) % N
         lags = (np.unique(model.attention.indices) + 1).tolist()
-        source = np.where(tokens < N, np.searchsorted(lags, model.shape.T - positions) + 1, 0)
-        each = np.add.reduceat(
-            np.append(labels_among(codes), False), np.cumsum([0, *map(len, codes[:-1])])
-        )
+        source = np.searchsorted([0, *lags], model.lags_of(rows))
+        each = [int(labels_among([x]).sum()) for x in codes]
         sequence = np.repeat(np.arange(len(codes)), each)
         share = (terms / f[:, None]).ravel()
         owner = np.repeat(sequence, terms.shape[1])

@@ -241,6 +241,11 @@ class LagModel:
         (partition,) = self.prepared(data).partitions
         return partition.rows(self.shape, self.slots, counted=False)
 
+    def lags_of(self, rows: RowTable) -> Ints:
+        """(r, s): the lag that each slot of a row looks at, 0 where it takes the background."""
+        there = rows.columns < self.mixture.P.shape[1]
+        return np.where(there, self.shape.T - self.slots.positions[rows.last], 0)
+
     def with_background(self, data: Data) -> Data:
         """Windows, each with its own background unless that is the distribution of all labels."""
         if self.background is None:

@@ -78,11 +78,11 @@ class SparsityPath(ModelTable):
         total = self.columns["total"]
         value = self.columns[criterion]
         error = self.columns["error"] if criterion == "bits" else np.zeros(len(value))
-        for rows, style in (
-            (given, {"marker": "o", "label": "same number after each symbol"}),
-            (~given, {"marker": "s", "label": "selected automatically", "ls": "none"}),
+        for rows, style, label in (
+            (given, "o-", "same number after each symbol"),
+            (~given, "s", "selected automatically"),
         ):
-            ax.errorbar(total[rows], value[rows], error[rows], capsize=3, **style)
+            ax.errorbar(total[rows], value[rows], error[rows], fmt=style, capsize=3, label=label)
         for x, y, name in zip(
             total[given], value[given], self.columns["lags"][given].tolist(), strict=True
         ):
