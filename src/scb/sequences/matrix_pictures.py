@@ -59,7 +59,7 @@ def plot_matrices(model: LagModel) -> "Figure":
             aspect="auto",
             interpolation="nearest",
         )
-        _name_symbols(ax, names, names if of_symbols else _value_names(model, lag))
+        _name_symbols(ax, names, names if of_symbols else value_names(model, lag))
         if lag > model.max_lag:
             ax.set_xlabel(model.source_name(lag))
         ax.set_title("all lags" if lag == SHARED else model.source_name(lag))
@@ -80,7 +80,7 @@ def _mean(model: LagModel, lag: int) -> Array:
     return P @ occurs if len(occurs) == P.shape[1] else model.prior
 
 
-def _value_names(model: LagModel, lag: int) -> list[str]:
+def value_names(model: LagModel, lag: int) -> list[str]:
     """The columns of the matrix of a lag or covariate, for a reader."""
     if lag > model.max_lag:
         return model.covariates[lag - model.max_lag - 1].names
