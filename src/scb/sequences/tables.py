@@ -279,7 +279,7 @@ def _wide(table: Any) -> Sequences:
     """A sequence in each row."""
     import pyarrow as pa
 
-    columns = [table[name] for name in table.column_names]
+    columns = table.columns
     # Integers with gaps come as floats
     if any(pa.types.is_floating(column.type) for column in columns):
         columns = [column.cast(pa.float64()) for column in columns]
@@ -305,10 +305,9 @@ def _is_list(kind: Any) -> bool:
 
 def _is_wide(table: Any) -> bool:
     """Whether the columns have most of their symbols in common."""
-    columns = [table[name] for name in table.column_names]
-    if any(_is_list(column.type) for column in columns):
+    if any(_is_list(column.type) for column in table.columns):
         return False
-    kinds = [_kinds(column) for column in columns]
+    kinds = [_kinds(column) for column in table.columns]
     if len({isinstance(next(iter(one)), str) for one in kinds if one}) > 1:
         return False
     times = Counter(x for one in kinds for x in one)
