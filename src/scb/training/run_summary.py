@@ -100,10 +100,7 @@ class RunSummary:
     def __str__(self) -> str:
         headings, rows = self.cells()
         widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
-        lines = [
-            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-            for row in (headings, *rows)
-        ]
+        lines = ["  ".join(map(str.rjust, row, widths)) for row in (headings, *rows)]
         said = [
             part
             for line in self.outcome
