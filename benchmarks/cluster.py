@@ -29,7 +29,7 @@ CASES = (
 
 def watched(client: Any) -> tuple[Any, Counter[str]]:
     """An executor on the workers of a client, and the counts that it keeps."""
-    from scb.mixture.dask import LARGE, Workers
+    from scb.mixture.executors import LARGE, Workers
 
     counts: Counter[str] = Counter()
 

@@ -17,8 +17,7 @@ import scb
 import scb.mixture.dask as on_dask
 from scb import SparseContextualBigram
 from scb.jobs.dask import SILENT
-from scb.mixture.dask import Workers, current_executor
-from scb.mixture.data import Here
+from scb.mixture.executors import Here, Workers, current_executor
 from scb.mixture.model import Mixture
 from scb.mixture.partition import Partition
 from scb.mixture.rows import NO_POSITION, RowTable, Slots
@@ -335,7 +334,7 @@ def test_large_arguments_are_sent_once(client, monkeypatch):
     task = scb.Task.random(3, 20, 2, seed=1)
     delayed, batches = drawn(task, 1000, 4)
     data, parts = as_data(batches), as_data(delayed)
-    monkeypatch.setattr(on_dask, "LARGE", 100)
+    monkeypatch.setattr("scb.mixture.executors.LARGE", 100)
     for table in (np.eye(3), np.ones((3, 3))):
         mine, theirs = (x.total(Partition.scores, table) for x in (parts, data))
         np.testing.assert_allclose(mine, theirs, rtol=1e-12)

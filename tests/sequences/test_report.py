@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+import scb
 from scb.sequences.answer import answer_of
 from scb.sequences.baselines.background import RecentBackground
 from scb.sequences.coding import windows_of_codes
@@ -120,6 +121,16 @@ def test_effects_are_differences_of_laws():
         assert one.fall == pytest.approx(20)
     assert rest == []  # lag 1 is the context, which cannot vary
     assert {one.lag for one in effects(model(context=False))} == {1, 3}
+
+
+def test_effects_of_a_covariate():
+    """A covariate with other values than there are symbols decides the next symbol, and its values are named."""
+    hour = np.random.default_rng(0).integers(0, 4, 800)
+    shown = np.array(["a", "b", "c"])[hour % 3]
+    fit = scb.SparseContextualBigram(max_lag=2, transition="per_lag", context=False, background="labels")
+    rows = effects(fit.fit(shown, covariates={"hour": hour})._model())
+    assert {row.lag for row in rows} == {"hour"}
+    assert all(row.up == "abc"[int(row.source) % 3] for row in rows)
 
 
 def test_answers_in_words():

@@ -1,11 +1,5 @@
 """Types of the arrays that the fitter uses, in addition to ``Array`` for real numbers."""
 
-from typing import Any
+from scb.arrays import AnyArray, Flags, Ints, Positions
 
-import numpy as np
-from numpy.typing import NDArray
-
-AnyArray = NDArray[Any]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-Positions = NDArray[np.intp]
+__all__ = ["AnyArray", "Flags", "Ints", "Positions"]

@@ -13,8 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from scb.arrays import Array
-from scb.mixture.arrays import Ints
+from scb.arrays import Array, Ints
 from scb.mixture.data import Data
 from scb.mixture.model import Background
 from scb.mixture.partition import Partition, Shape
@@ -41,8 +40,7 @@ def with_sources(data: Data, sizes: Sequence[int], chooser: int | None) -> Data:
     if not sizes:
         return data
     wide = wide_shape(data.shape, sizes, chooser)
-    places = zip(data.partitions, strict=True)
-    held = data.executor.map(_wide_partition, places, data.shape, sizes, chooser)
+    held = data.mapped(_wide_partition, data.shape, sizes, chooser)
     counts = data.total(_value_counts, sizes, wide.N)
     other = {len(sizes) - 1 - i: n / max(n.sum(), 1) for i, n in enumerate(counts)}
     mu = np.pad(data.mu, (0, wide.N - data.N))

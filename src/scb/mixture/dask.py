@@ -12,91 +12,15 @@ Each partition becomes a ``Partition`` in compact tokens, which stays on its wor
 cluster, partitions are in this process.
 """
 
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
 from scb.inputs import InputError, InputTypeError
 from scb.mixture.data import Source
-from scb.mixture.executors import Executor, Here, added
+from scb.mixture.executors import current_executor, task_key
 from scb.provenance import code_digest, require_code
-
-# Sums of partitions that are added in one place
-TOGETHER = 8
-# Bytes: larger arguments are sent once, not with every task
-LARGE = 1 << 16
-_KEY = "scb_fit"  # of tasks
-
-
-def current_executor() -> Executor:
-    """The cluster of the current client, or this process if there is no client."""
-    if "distributed" not in sys.modules:
-        return Here()
-    from distributed import default_client
-
-    try:
-        client = default_client()
-    except ValueError:
-        return Here()
-    if client.asynchronous:
-        raise InputError("the Dask client is asynchronous: fits need a synchronous one")
-    return Workers(client)
-
-
-class Workers:
-    """The workers of a client. The data are held as futures: if a worker dies, Dask recomputes what
-    that worker held from the source.
-
-    All tasks have keys of one kind, and the first task does nothing. Dask assumes that tasks of an
-    unknown kind are slow, and would otherwise move data to workers that are less busy.
-    """
-
-    def __init__(self, client: Any) -> None:
-        self.client = client
-        client.submit(added, [0], key=_key(), pure=False).result()
-
-    def compute(self, delayed: list[Any]) -> list[Any]:
-        """Let the workers read the data."""
-        return self.client.compute(delayed)
-
-    def map(
-        self, function: Callable[..., Any], held: Iterable[tuple[Any, ...]], *same: Any
-    ) -> list[Any]:
-        """Call the function on the workers that hold its arguments."""
-        import dask.config
-        from dask.sizeof import sizeof
-
-        columns = [list(column) for column in zip(*held, strict=True)]
-        sent: Any = same
-        if sizeof(same) > LARGE:
-            with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
-                sent = self.client.submit(tuple, same, key=_key(), pure=False)
-        return self.client.map(
-            _apply, [sent] * len(columns[0]), *columns, function=function, key=_KEY, pure=False
-        )
-
-    def results(self, held: Sequence[Any]) -> list[Any]:
-        """Fetch what the workers hold."""
-        return self.client.gather(list(held))
-
-    def total(self, held: list[Any]) -> Any:
-        """Add up on the workers, a few sums at a time, and fetch the last few sums."""
-        while len(held) > TOGETHER:
-            groups = [(held[i : i + TOGETHER],) for i in range(0, len(held), TOGETHER)]
-            held = self.map(added, groups)
-        return added(self.results(held))
-
-
-def _apply(same: tuple[Any, ...], *mine: Any, function: Callable[..., Any]) -> Any:
-    """On a worker: call the function."""
-    return function(*mine, *same)
-
-
-def _key() -> str:
-    return f"{_KEY}-{uuid4()}"
 
 
 def _checked(code: str, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -136,7 +60,7 @@ def dask_source(name: str, data: Any, overlap: int) -> Source:
         pieces = zip(delayed, skipped or [0] * len(delayed), strict=True)
         return executor.compute(
             [
-                delay(_checked)(code, function, *piece, *same, dask_key_name=_key())
+                delay(_checked)(code, function, *piece, *same, dask_key_name=task_key())
                 for piece in pieces
             ]
         )

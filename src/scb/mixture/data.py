@@ -15,14 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from scb.arrays import Array
-from scb.mixture.arrays import Flags, Ints
+from scb.arrays import Array, Flags, Ints
 from scb.mixture.executors import Executor, Here
 from scb.mixture.levels import cumulants, score_levels, variances
 from scb.mixture.model import Mixture, quotient
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.rows import RowTable, Slots, StateScores
-from scb.mixture.subsets import in_every, in_groups, without_gap
 from scb.mixture.tuning import TUNING
 
 SIZE = attrgetter("n", "total_weight")
@@ -139,6 +137,10 @@ class Data:
         """The total weight of all samples, which is their number unless they have weights."""
         return sum(self.weights)
 
+    def mapped(self, function: Callable[..., Any], *same: Any) -> list[Any]:
+        """What a function makes of each partition, held where the partition is."""
+        return self.executor.map(function, zip(self.partitions, strict=True), *same)
+
     def total(self, function: Callable[..., Any], *same: Any, rows: Rows | None = None) -> Any:
         """The sum over all partitions of a function of ``Partition``, its ``RowTable`` if ``rows``
         are given, and the shape.
@@ -189,9 +191,7 @@ class Data:
             table = self._sorted_rows(slots)
             if table is not None:
                 return Rows(self.executor, [table], table)
-        held = self.executor.map(
-            Partition.rows, zip(self.partitions, strict=True), self.shape, slots, worthwhile
-        )
+        held = self.mapped(Partition.rows, self.shape, slots, worthwhile)
         if not worthwhile:
             few = len(held) > 1 and self.n < TUNING.few_samples * self.N**2
             if few and not self.own_background:
@@ -266,7 +266,7 @@ class Data:
 
     def with_one_state(self) -> "Data":
         """The same samples with weights that do not depend on the last token."""
-        held = self.executor.map(Partition.with_one_state, zip(self.partitions, strict=True))
+        held = self.mapped(Partition.with_one_state)
         return replace(self, partitions=held, shape=self.shape._replace(K=1))
 
     def _only(self, choose: Callable[..., Flags], *same: Any) -> "Data":
@@ -278,6 +278,30 @@ class Data:
             self.executor, partitions, self.shape, self.mu, independent=self.independent
         )
         return replace(other, own_background=self.own_background, other_mu=self.other_mu)
+
+
+# ------------------------------------------------------ which samples of a partition are chosen
+
+
+def in_groups(partition: Partition, numbers: Ints, size: int, chosen: Flags) -> Flags:
+    """(n,): the samples in some groups of ``size`` neighbours."""
+    return chosen[numbers // size]
+
+
+def in_every(partition: Partition, numbers: Ints, stride: float) -> Flags:
+    """(n,): the samples of one in ``stride`` groups of neighbours."""
+    return numbers // TUNING.neighbours / stride % 1 < 1 / stride
+
+
+def without_gap(partition: Partition, numbers: Ints, shape: Shape) -> Flags:
+    """(n,): the samples that have a token at every position."""
+    gaps = [block.has_gap(shape.N, shape.T) for _, block in partition.chunks()]
+    return ~np.concatenate([np.zeros(0, bool), *gaps])
+
+
+def has_weight(partition: Partition, numbers: Ints) -> Flags:
+    """(n,): the samples that count."""
+    return partition.weights > 0
 
 
 # ----------------------------------------------------------------------------- where data come from

@@ -15,16 +15,15 @@ steps are:
 The number of heads is the one with the least BIC.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from scb.arrays import Array
+from scb.arrays import Array, Flags, Positions
 from scb.geometry.gauge import lines_through
 from scb.inputs import InputError, integer
-from scb.mixture.arrays import Positions
 from scb.mixture.data import Data
 from scb.mixture.em import maximise
 from scb.mixture.model import Mixture, weight_table
@@ -43,7 +42,7 @@ class _Fit:
     """Heads that were fitted: positions (r, 2) as (k, t), their heads and weights (r,), and P."""
 
     pairs: Positions
-    owners: NDArray[np.intp]
+    owners: Positions
     weights: Array
     P: Array  # (H, N, N)
     path: list[float]
@@ -122,7 +121,7 @@ def _whitened(data: Data, pairs: Positions, scale: Array) -> Array:
     return (D / scale).reshape(len(pairs), -1) / np.sqrt(data.counts[pairs[:, 0]])[:, None]
 
 
-def _start(Z: Array, weights: Array, mine: NDArray[np.bool_], data: Data, scale: Array) -> Array:
+def _start(Z: Array, weights: Array, mine: Flags, data: Data, scale: Array) -> Array:
     """A first P for the positions of one head, by least squares."""
     base = data.label_distribution[:, None]
     if not mine.any():
@@ -151,32 +150,28 @@ def _climbed(data: Data, fit: _Fit) -> _Fit:
 
 def _reassigned(batch: Batch, fit: _Fit) -> _Fit:
     """The fit with each position in the head that the likelihood prefers, all others fixed."""
-    tokens, labels, where = _samples(batch, fit.pairs)
     owners = fit.owners.copy()
-    for k, mine in where.items():
-        for j in np.flatnonzero(mine):
+    for mine, tokens, labels in _samples(batch, fit.pairs):
+        for j, pair in enumerate(mine):
             gains = []
             for h in range(len(fit.P)):
-                tried = np.where(np.arange(len(owners)) == j, h, fit.owners)[mine]
-                parts = fit.weights[mine] * fit.P[tried, labels[k][:, None], tokens[k]]
+                tried = fit.owners[mine]
+                tried[j] = h
+                parts = fit.weights[mine] * fit.P[tried, labels, tokens]
                 gains.append(np.log(np.maximum(parts.sum(axis=1), 1e-300)).sum())
-            owners[j] = int(np.argmax(gains))
-    return _Fit(fit.pairs, owners, fit.weights, fit.P, [])
+            owners[pair] = int(np.argmax(gains))
+    return replace(fit, owners=owners, path=[])
 
 
-def _samples(
-    batch: Batch, pairs: Positions
-) -> tuple[dict[int, NDArray[np.intp]], dict[int, NDArray[np.intp]], dict[int, NDArray[np.bool_]]]:
-    """By last token: the tokens (n_k, s) at its positions, the labels (n_k,), and which pairs are
-    its own.
+def _samples(batch: Batch, pairs: Positions) -> Iterator[tuple[Positions, Positions, Positions]]:
+    """For each last token, the pairs (s,) that are its own, the tokens (n_k, s) at their positions,
+    and the labels (n_k, 1).
     """
-    tokens, labels, where = {}, {}, {}
     for k in np.unique(pairs[:, 0]):
-        samples = np.flatnonzero(batch.last == k)
-        where[k] = pairs[:, 0] == k
-        tokens[k] = batch.context[samples[:, None], pairs[where[k], 1]].astype(np.intp)
-        labels[k] = batch.label[samples].astype(np.intp)
-    return tokens, labels, where
+        samples = np.flatnonzero(batch.last == k)[:, None]
+        mine = np.flatnonzero(pairs[:, 0] == k)
+        tokens = batch.context[samples, pairs[mine, 1]].astype(np.intp)
+        yield mine, tokens, batch.label[samples].astype(np.intp)
 
 
 def _standard_errors(batch: Batch, fit: _Fit) -> tuple[Array, Array]:
@@ -186,17 +181,15 @@ def _standard_errors(batch: Batch, fit: _Fit) -> tuple[Array, Array]:
     N = fit.P.shape[1]
     size = fit.P.size
     J = np.zeros((size + len(fit.pairs), size + len(fit.pairs)))
-    tokens, labels, where = _samples(batch, fit.pairs)
-    for k, mine in where.items():
+    for mine, tokens, labels in _samples(batch, fit.pairs):
         own = fit.owners[mine]
-        chances = fit.P[own, labels[k][:, None], tokens[k]]  # (n_k, s)
-        whole = chances @ fit.weights[mine]
+        chances = fit.P[own, labels, tokens]  # (n_k, s)
+        whole = (chances @ fit.weights[mine])[:, None]
         scores = np.zeros((len(whole), len(J)))
-        samples = np.arange(len(whole))
-        for j in range(len(own)):
-            cell = (own[j] * N + labels[k]) * N + tokens[k][:, j]
-            np.add.at(scores, (samples, cell), fit.weights[mine][j] / whole)
-        scores[:, size + np.flatnonzero(mine)] = chances / whole[:, None]
+        samples = np.arange(len(whole))[:, None]
+        cells = (own * N + labels) * N + tokens
+        np.add.at(scores, (samples, cells), fit.weights[mine] / whole)
+        scores[:, size + mine] = chances / whole
         J += scores.T @ scores
     Z = _free_directions(fit)
     values, axes = np.linalg.eigh(Z.T @ J @ Z)

@@ -15,8 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from scb.arrays import Array
-from scb.mixture.arrays import Ints
+from scb.arrays import Array, Ints
 from scb.mixture.data import Data
 from scb.mixture.em import maximise
 from scb.mixture.errors import Errors, label_counts, standard_errors

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scb.arrays import Array
+from scb.arrays import AnyArray, Array, Flags, Ints, Positions
 from scb.inputs import InputError
 from scb.kernels.windows import (
     add_label_tables,
@@ -22,7 +22,6 @@ from scb.kernels.windows import (
     gather_tokens,
     pair_chi_squares,
 )
-from scb.mixture.arrays import AnyArray, Flags, Ints, Positions
 from scb.mixture.model import Background, Mixture
 from scb.mixture.rows import RowTable, Slots
 from scb.mixture.tuning import TUNING

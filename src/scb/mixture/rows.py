@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scb.arrays import Array
+from scb.arrays import AnyArray, Array, Flags, Ints, Positions
 from scb.kernels.mixture import (
     add_distributions,
     likelihood_curvature,
@@ -22,7 +22,6 @@ from scb.kernels.mixture import (
     likelihood_product,
     weight_curvature,
 )
-from scb.mixture.arrays import AnyArray, Flags, Ints, Positions
 from scb.mixture.levels import ScoreNoise
 from scb.mixture.model import Background, Mixture
 from scb.mixture.tuning import TUNING
@@ -270,26 +269,26 @@ class RowTable:
         counts = np.bincount(code, self.weight, minlength=N * (N + 1))
         return counts.reshape(N, N + 1)[:, :N].astype(float)
 
-    def _under_slot(self, j: int, at: Mixture, under_background: Array) -> Array:
-        """(r,): the probability of each row's label under slot j alone."""
+    def _slot_term(self, j: int, at: Mixture, under_background: Array) -> Array:
+        """(r,): the weight of slot j times the probability of each row's label under it."""
         column = self.columns[:, j]
         there = column < at.P.shape[1]
-        return np.where(there, at.P[self.label, np.where(there, column, 0)], under_background)
+        under = np.where(there, at.P[self.label, np.where(there, column, 0)], under_background)
+        return at.q[self.last, j] * under
 
     def likelihoods(self, at: Mixture) -> Array:
         """(r,): the probability f of each row's label."""
         under_background = self.under_background(at)
         f = np.zeros(len(self.label))
         for j in range(self.columns.shape[1]):
-            f += at.q[self.last, j] * self._under_slot(j, at, under_background)
+            f += self._slot_term(j, at, under_background)
         return f
 
     def slot_terms(self, at: Mixture) -> Array:
         """(r, s): the weight of each slot times the probability of the row's label under it."""
         under_background = self.under_background(at)
         slots = range(self.columns.shape[1])
-        terms = [at.q[self.last, j] * self._under_slot(j, at, under_background) for j in slots]
-        return np.column_stack(terms)
+        return np.column_stack([self._slot_term(j, at, under_background) for j in slots])
 
     def logliks(self, at: Mixture) -> Array:
         """(K,): the log-likelihood of each state's samples."""
@@ -305,8 +304,9 @@ class RowTable:
         ratios = np.zeros(at.q.shape)
         for j in range(1, self.columns.shape[1]):
             w = at.q[:, j]
-            taken = w[self.last] * self._under_slot(j, at, under_background)
-            left = f - taken + gained[self.last] * under_background
+            left = (
+                f - self._slot_term(j, at, under_background) + gained[self.last] * under_background
+            )
             left /= np.maximum(1 - w + gained, TUNING.tiny)[self.last]
             lost = np.log(f) - np.log(np.maximum(left, TUNING.tiny))
             ratios[:, j] = 2 * self._sum_by_state(lost, at)

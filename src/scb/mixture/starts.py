@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from scb.mixture.arrays import Positions
+from scb.arrays import Positions
 from scb.mixture.data import Data
 from scb.mixture.em import climb_by_em
 from scb.mixture.model import Initial, Mixture, rounded, smoothed_columns

@@ -18,10 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scb.arrays import Array
+from scb.arrays import AnyArray, Array, Flags, Ints
 from scb.inputs import InputError, unmasked
 from scb.kernels.windows import count_tokens
-from scb.mixture.arrays import AnyArray, Flags, Ints
 from scb.task.sampling import Batch, token_dtype
 
 LARGEST_TOKEN = 1 << 16

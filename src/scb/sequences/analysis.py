@@ -163,23 +163,19 @@ def analyse(
     sequences = as_sequences(X, lengths)
     codes, classes = encode(sequences)
     parts = split(codes, held_out, random_state)
-    beside = None
+    values = np.zeros((sum(sequences.lengths), 0), np.int64)
     if sequences.covariates is not None:
         known, values = fitted_covariates(beside_symbols(sequences.covariates, sequences))
         settings = replace(settings, covariates=known)
-        ends = np.cumsum(sequences.lengths)[:-1]
-        beside = split(np.split(values, ends), held_out, random_state)
+    ends = np.cumsum(sequences.lengths)[:-1]
+    beside = split(np.split(values, ends), held_out, random_state)
     if parts.test and len(codes) == 1 and len(parts.train[0]) <= settings.max_lag:
         raise InputError(
             f"{len(codes[0])} symbols are too few for max_lag = {settings.max_lag} if {held_out}"
             " of them are held out"
         )
-    fitted = _fit(
-        parts.train, classes, settings, n_halves, say, None if beside is None else beside.train
-    )
-    likelihoods, failures = _held_out_likelihoods(
-        fitted, parts, say, None if beside is None else beside.test
-    )
+    fitted = _fit(parts.train, classes, settings, n_halves, say, beside.train)
+    likelihoods, failures = _held_out_likelihoods(fitted, parts, say, beside.test)
     scores = scores_of(likelihoods) if likelihoods else []
     model._kept = None
     return Analysis(
@@ -199,28 +195,20 @@ def _silent(line: str) -> None:
 
 
 def _first_reasons(
-    model: LagModel, parts: Split, beside: Split | None, separator: str, most: int = 1000
+    model: LagModel, parts: Split, beside: Split, separator: str, most: int = 1000
 ) -> Explanation:
     """Where the first held-out symbols come from; the first of all if none of these is
     predicted.
     """
     held_out = bool(parts.test) and labels_among(parts.test).any()
-    codes = parts.test if held_out else parts.train
-    values = None
-    if beside is not None:
-        values = beside.test if held_out else beside.train
+    codes, values = (one.test if held_out else one.train for one in (parts, beside))
     ends = np.cumsum([len(x) for x in codes])
     enough = int(np.searchsorted(ends, most)) + 1
     first = [x[:most] for x in codes[:enough]]
     if labels_among(first).any():
         codes = first
-        values = None if values is None else [x[:most] for x in values[:enough]]
-    return explain(model, codes, separator, beside=_flat(values))
-
-
-def _flat(values: list[Codes] | None) -> Codes | None:
-    """(symbols, covariates): the codes of all sequences, one after the other."""
-    return None if values is None else np.concatenate(values)
+        values = [x[:most] for x in values[:enough]]
+    return explain(model, codes, separator, beside=np.concatenate(values))
 
 
 def _fit(
@@ -229,7 +217,7 @@ def _fit(
     settings: LagSettings,
     n_halves: int,
     say: Announce,
-    beside: list[Codes] | None,
+    beside: list[Codes],
 ) -> LagModel:
     """The model, with all of its evidence; ``beside`` are the codes (symbols, covariates) of the
     covariates of each sequence.
@@ -247,7 +235,7 @@ def _fit(
         len(classes),
         settings.max_lag,
         settings.has_states,
-        beside=_flat(beside),
+        beside=np.concatenate(beside),
     )
     model = fit_chosen(data, classes, settings, progress=searching)
     again = {}
@@ -259,7 +247,7 @@ def _fit(
 
 
 def _held_out_likelihoods(
-    model: LagModel, parts: Split, say: Announce, beside: list[Codes] | None
+    model: LagModel, parts: Split, say: Announce, beside: list[Codes]
 ) -> tuple[Likelihoods, list[str]]:
     """By name, the log-likelihood (n,) of each held-out symbol in nats, empty if there is none; and
     a line for each baseline that could not be computed.
@@ -269,7 +257,7 @@ def _held_out_likelihoods(
     N = len(model.classes)
     windows = partial(windows_of_codes, N=N, max_lag=model.max_lag)
     try:
-        own = model.windows(parts.test, _flat(beside), parts.skipped)
+        own = model.windows(parts.test, np.concatenate(beside), parts.skipped)
     except InputError:  # no symbol follows another
         return {}, []
 

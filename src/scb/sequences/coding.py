@@ -6,11 +6,9 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from scb.arrays import Array
+from scb.arrays import AnyArray, Array, Flags, Ints
 from scb.inputs import InputError, InputTypeError
-from scb.mixture.arrays import Flags, Ints
 from scb.mixture.data import Data, Here, is_dask
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.samples_in import PARTITION, source_of
@@ -113,7 +111,7 @@ class _Coded(NamedTuple):
     skipped: int
     many: bool
 
-    def summary(self) -> tuple[NDArray[Any], float, int, bool]:
+    def summary(self) -> tuple[AnyArray, float, int, bool]:
         """What the driver needs: the symbols, the shortest and longest sequence, and whether there
         are several.
         """
@@ -140,7 +138,7 @@ def _code(piece: Any, skipped: int, kind: str) -> _Coded:
     return _Coded(*factorise(sequences), skipped, many)
 
 
-def united_classes(classes: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def united_classes(classes: Sequence[AnyArray]) -> AnyArray:
     """The symbols of all pieces, sorted."""
     some = [x for x in classes if len(x)]
     if len({x.dtype.kind in "US" for x in some}) > 1:

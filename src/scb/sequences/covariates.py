@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from scb.arrays import Array
+from scb.arrays import Array, Ints
 from scb.inputs import InputError
-from scb.mixture.arrays import Ints
 from scb.sequences.binning import quantile_edges
 from scb.sequences.symbols import as_sequences, encode, factorise, readable
-from scb.sequences.tables import Classes, Codes, Sequences, as_arrow, is_table
+from scb.sequences.tables import Classes, Codes, Sequences, as_arrow, is_table, one_sequence
 
 # Numbers with more different values than this are cut into so many bins
 DISTINCT, BINS = 31, 8
@@ -48,7 +47,7 @@ class Covariate:
     @classmethod
     def fit(cls, name: str, column: Any) -> tuple["Covariate", Codes]:
         """The values of a column, and their codes (n,)."""
-        sequence = Sequences(column, [len(column)], many=False)
+        sequence = one_sequence(column)
         (codes,), values = _named(name, factorise, sequence)
         edges = None
         if len(values) > DISTINCT and values.dtype.kind in "iuf":
@@ -65,7 +64,7 @@ class Covariate:
 
     def codes(self, column: Any, unknown: str) -> Codes:
         """(n,): codes of the values of another column; see ``handle_unknown`` of the estimator."""
-        sequence = Sequences(column, [len(column)], many=False)
+        sequence = one_sequence(column)
         if self.edges is not None:
             (codes,), values = _named(self.name, factorise, sequence)
             return _binned(codes, values, self.edges)

@@ -3,7 +3,7 @@ names.
 """
 
 import csv
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from scb.extras import wanted_for
 from scb.inputs import InputError
@@ -15,17 +15,12 @@ NULLS = ["", "NA", "NaN", "nan", "null"]
 _HEAD = 1 << 16  # bytes
 
 
-class CsvTable(NamedTuple):
-    """A table of Arrow and, where it is not obvious, how the table was read."""
-
-    table: Any
-    said: str
-
-
 def read_csv(
     file: BinaryIO, delimiter: str | None, header: bool | None, roles: ColumnRoles
-) -> CsvTable:
-    """A table of Arrow; options that are None are inferred from the first rows."""
+) -> tuple[Any, str]:
+    """A table of Arrow and, where it is not obvious, how the table was read; options that are None
+    are inferred from the first rows.
+    """
     with wanted_for("a table"):
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
@@ -60,7 +55,7 @@ def read_csv(
     # pandas writes its index as a column without a name
     if table.num_columns > 1 and table.column_names[0] == "":
         table = table.remove_column(0)
-    return CsvTable(table, said)
+    return table, said
 
 
 def _delimiter(lines: list[str]) -> str:

@@ -6,8 +6,8 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from scb.arrays import Ints
 from scb.inputs import InputError, one_of
-from scb.mixture.arrays import Ints
 from scb.mixture.data import is_dask
 from scb.mixture.merging import Matrices
 from scb.sequences.coding import windows_of_symbols

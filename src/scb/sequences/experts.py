@@ -10,12 +10,11 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from scb.arrays import Array
+from scb.arrays import AnyArray, Array
 from scb.inputs import InputError, number
 from scb.sequences.analysis import split
 from scb.sequences.coding import windows_of_codes
@@ -216,7 +215,7 @@ class Experts(BaseEstimator):
         last = slice(-1, None) if many else slice(None)
         return np.concatenate([self._distributions(x)[last] for x in codes])
 
-    def predict(self, X: Any, *, lengths: Any = None) -> NDArray[Any]:
+    def predict(self, X: Any, *, lengths: Any = None) -> AnyArray:
         """Predict the most likely next symbol for each row of ``predict_proba``.
 
         Parameters

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from scb.arrays import Array
-from scb.mixture.arrays import Ints
+from scb.arrays import Array, Ints
 from scb.sequences.coding import labels_among
 from scb.sequences.lag_model import LagModel
 from scb.sequences.matrix_pictures import plot_timeline
@@ -237,11 +236,10 @@ def explain(
     terms = rows.slot_terms(model.mixture)
     f = terms.sum(axis=1)
     given = rows.under_background(model.mixture)
-    present = rows.columns < model.mixture.P.shape[1]
-    lags = np.where(present, model.shape.T - model.slots.positions[rows.last], 0)
+    lags = model.lags_of(rows)
     without = f[:, None] - terms + model.mixture.q[rows.last] * given[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
-        worth = np.where(present, np.log2(f[:, None] / without), 0.0)
+        worth = np.where(lags > 0, np.log2(f[:, None] / without), 0.0)
         bits = {"bits": -np.log2(f), "background_bits": -np.log2(given)}
         shares = terms / f[:, None]
     places = np.flatnonzero(there)
@@ -263,6 +261,5 @@ def explain(
 def _sparse(values: Array, at: tuple[Any, Any], shape: tuple[int, int]) -> csr_array:
     """Values at rows and columns, summed where they meet, without zeros."""
     table = csr_array((values.ravel(), at), shape=shape)
-    table.sum_duplicates()
     table.eliminate_zeros()
     return table

@@ -2,14 +2,10 @@
 random continuations.
 """
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from scb.arrays import Array
+from scb.arrays import AnyArray, Array, Ints
 from scb.kernels.random import continue_lags
-from scb.mixture.arrays import Ints
 from scb.sequences.lag_model import LagModel
 from scb.sequences.symbols import MISSING
 from scb.sequences.tables import Codes
@@ -19,7 +15,7 @@ from scb.task.sampling import closed_cumulative, token_dtype
 def forecast(
     model: LagModel,
     before: Codes,
-    beside: Ints | None,
+    beside: Ints,
     steps: int,
     n_samples: int,
     rng: np.random.Generator,
@@ -39,13 +35,13 @@ def forecast(
     starts = np.arange(n_samples) * (T + steps)
     result = np.empty((steps, N))
     for step in range(steps):
-        own = None if beside is None else beside[step : step + 1]
+        own = beside[step : step + 1]
         if model.learns:
             drawn = (np.r_[before, x] for x in paths[:, T : T + step])
             distributions = np.array([model.next_distribution(x, own) for x in drawn])
         else:
-            own = None if own is None else np.repeat(own, n_samples, axis=0)
-            distributions = model.distributions_after(paths.reshape(-1), starts + step, own)
+            every = np.repeat(own, n_samples, axis=0)
+            distributions = model.distributions_after(paths.reshape(-1), starts + step, every)
         result[step] = distributions.mean(axis=0)
         u = rng.random((n_samples, 1))
         # The last column is left out: sums that round to less than 1 must not lead beyond it
@@ -58,8 +54,8 @@ def draw(
     length: int,
     before: Codes | None,
     rng: np.random.Generator,
-    beside: Ints | None = None,
-) -> NDArray[Any]:
+    beside: Ints,
+) -> AnyArray:
     """(length,): codes that continue the codes ``before``, with covariates ``beside`` (length,
     covariates). If there is no start, a random start is drawn, and the first 10·max_lag codes after
     it, whose covariates are missing, are discarded.
@@ -71,8 +67,7 @@ def draw(
         skipped = 10 * model.max_lag
     has_gaps = before.size < model.max_lag or (before < 0).any()
     if model.background is not None or has_gaps or model.covariates:
-        if beside is not None:
-            beside = np.pad(beside, ((skipped, 0), (0, 0)), constant_values=MISSING)
+        beside = np.pad(beside, ((skipped, 0), (0, 0)), constant_values=MISSING)
         return _draw_step_by_step(model, skipped + length, before, rng, beside)[skipped:]
     tokens = np.empty(before.size + skipped + length, dtype=token_dtype(N))
     tokens[: before.size] = before
@@ -86,14 +81,14 @@ def draw(
 
 
 def _draw_step_by_step(
-    model: LagModel, length: int, before: Codes, rng: np.random.Generator, beside: Ints | None
+    model: LagModel, length: int, before: Codes, rng: np.random.Generator, beside: Ints
 ) -> Codes:
     """Draw one symbol at a time, as gaps, covariates or a background of its own for each window
     require.
     """
     codes = before.tolist()
     for i, u in enumerate(rng.random(length).tolist()):
-        own = None if beside is None else beside[i : i + 1]
-        distribution = model.next_distribution(np.array(model.past(codes), np.int64), own)
+        past = np.array(model.past(codes), np.int64)
+        distribution = model.next_distribution(past, beside[i : i + 1])
         codes.append(int(np.searchsorted(np.cumsum(distribution)[:-1], u, side="right")))
     return np.array(codes[before.size :], np.int64)

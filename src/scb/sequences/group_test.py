@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from scb.arrays import Array
+from scb.arrays import AnyArray, Array, Ints
 from scb.inputs import InputError, integer
-from scb.mixture.arrays import Ints
 from scb.sequences.coding import labels_among
 from scb.sequences.lag_model import LagModel
 from scb.sequences.paired import paired_error
@@ -123,17 +121,14 @@ class _SourceCounts:
     ) -> "_SourceCounts":
         """By the posterior of the sources of each symbol."""
         N = model.shape.N
-        (partition,) = model.prepared(model.windows(codes, beside)).partitions
-        rows = partition.rows(model.shape, model.slots, counted=False)
+        rows = model.rows_of(model.windows(codes, beside))
         terms = rows.slot_terms(model.mixture)
         f = terms.sum(axis=1)
-        positions = model.slots.positions[rows.last]
-        tokens = partition.gather(model.slots.positions, N).astype(np.int64)
+        # Matrices are side by side
+        tokens = rows.columns.astype(np.int64) % N
         lags = (np.unique(model.attention.indices) + 1).tolist()
-        source = np.where(tokens < N, np.searchsorted(lags, model.shape.T - positions) + 1, 0)
-        each = np.add.reduceat(
-            np.append(labels_among(codes), False), np.cumsum([0, *map(len, codes[:-1])])
-        )
+        source = np.searchsorted([0, *lags], model.lags_of(rows))
+        each = [int(labels_among([x]).sum()) for x in codes]
         sequence = np.repeat(np.arange(len(codes)), each)
         share = (terms / f[:, None]).ravel()
         owner = np.repeat(sequence, terms.shape[1])
@@ -143,8 +138,8 @@ class _SourceCounts:
         used = source.ravel() > 0
         return cls(
             lags,
-            _table(share, owner, at_source, (len(codes), states * (1 + len(lags)))),
-            _table(share[used], owner[used], cell[used], (len(codes), len(lags) * N * N)),
+            csr_array((share, (owner, at_source)), (len(codes), states * (1 + len(lags)))),
+            csr_array((share[used], (owner[used], cell[used])), (len(codes), len(lags) * N * N)),
             np.split(-np.log2(f), np.cumsum(each)[:-1]),
             states,
             N,
@@ -152,10 +147,8 @@ class _SourceCounts:
 
     def statistics(self, number: Ints) -> Array:
         """(2 + lags,): of weights, of matrices, and of the weight of each lag."""
-        indicator: Any = csr_array(
-            (np.ones(number.size), (number, np.arange(number.size))),
-            shape=(int(number.max()) + 1, number.size),
-        )
+        sequences = np.arange(number.size)
+        indicator: Any = csr_array((np.ones(number.size), (number, sequences)))
         used = (indicator @ self.sources).toarray().reshape(-1, self.states, 1 + len(self.lags))
         together = (indicator @ self.pairs).toarray().reshape(len(used), -1, self.N)
         whole = used.sum(axis=2, keepdims=True)
@@ -179,13 +172,7 @@ def _loglik(counts: Array) -> Array:
     return counts * np.log(np.maximum(part, 1e-300))
 
 
-def _table(values: Array, rows: Ints, columns: Ints, shape: tuple[int, int]) -> csr_array:
-    table = csr_array((values, (rows, columns)), shape=shape)
-    table.sum_duplicates()
-    return table
-
-
-def _scores(bits: list[Array], names: NDArray[Any], number: Ints) -> Arrays:
+def _scores(bits: list[Array], names: AnyArray, number: Ints) -> Arrays:
     """How well each group is predicted."""
     own = [
         np.concatenate([bits[i] for i in np.flatnonzero(number == g)]) for g in range(len(names))

@@ -8,7 +8,7 @@ how the file was read.
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, BinaryIO, get_args
@@ -18,7 +18,15 @@ from scb.inputs import InputError, coerced, file_path, integer, one_of, unreadab
 from scb.sequences.binning import binned
 from scb.sequences.csv_tables import read_csv
 from scb.sequences.file_kinds import TABLES, Kind, kind_of, opened_bytes
-from scb.sequences.tables import ColumnRoles, Sequences, as_arrow, is_table, sequences_in
+from scb.sequences.tables import (
+    ColumnRoles,
+    Sequences,
+    as_arrow,
+    chained,
+    is_table,
+    one_sequence,
+    sequences_in,
+)
 from scb.sequences.texts import By, read_fasta, read_text, unescaped
 
 OTHER = "<other>"
@@ -125,65 +133,61 @@ def read_sequences(
         sequences = sequences_in(as_arrow(source), roles, gap, beside)
     else:
         path = file_path("source", source)
-        sequences = _File(path, kind or kind_of(path), roles, by, sep, header, gap, beside).read()
+        sequences = _read_file(path, kind or kind_of(path), roles, by, sep, header, gap, beside)
     if bins is not None:
         sequences = binned(sequences, integer("bins", bins, low=2))
     return sequences if top is None else _most_common(sequences, top)
 
 
-@dataclass(frozen=True)
-class _File:
-    """A file, and how it is to be read."""
+def _read_file(
+    path: Path,
+    kind: Kind,
+    roles: ColumnRoles,
+    by: By,
+    sep: str | None,
+    header: bool | None,
+    gap: float | str | None,
+    covariates: Sequence[str],
+) -> Sequences:
+    """The sequences in a file; an InputError if an option is for files of another kind."""
+    asked = {**roles._asdict(), "header": header, "gap": gap, "covariates": covariates or None}
+    named = [name for name, value in asked.items() if value is not None]
+    if kind not in TABLES and named:
+        raise InputError(
+            f"{named[0]!r} is for tables, but {path} is read as {kind}: pass "
+            "'kind' if it is a table; .csv, .tsv, .parquet and .jsonl are tables"
+        )
+    if sep is not None and kind not in ("csv", "tsv", "text"):
+        raise InputError(f"'sep' is for text and .csv, but {path} is neither")
+    with opened_bytes(path) as file:
+        try:
+            if kind == "fasta":
+                return read_fasta(_decoded(file))
+            if kind == "text":
+                return read_text(_decoded(file), by, sep)
+            table, said = _table_in(file, kind, sep, header, roles)
+            if not isinstance(table, Sequences):
+                sequences = sequences_in(table, roles, gap, covariates)
+                return replace(sequences, said=sequences.said + said)
+            if any(roles) or covariates:
+                raise InputError("'column': its lines are not objects with columns")
+            return table
+        except ValueError as error:
+            raise InputError(f"{path}: {unreadable(error)}") from None
 
-    path: Path
-    kind: Kind
-    roles: ColumnRoles
-    by: By
-    sep: str | None
-    header: bool | None
-    gap: float | str | None
-    covariates: Sequence[str]
 
-    def read(self) -> Sequences:
-        """The sequences in it."""
-        self._check_options()
-        with opened_bytes(self.path) as file:
-            try:
-                return self._read(file)
-            except ValueError as error:
-                raise InputError(f"{self.path}: {unreadable(error)}") from None
-
-    def _check_options(self) -> None:
-        """InputError if an option is for files of another kind."""
-        asked = {**self.roles._asdict(), "header": self.header, "gap": self.gap}
-        asked["covariates"] = self.covariates or None
-        named = [name for name, value in asked.items() if value is not None]
-        if self.kind not in TABLES and named:
-            raise InputError(
-                f"{named[0]!r} is for tables, but {self.path} is read as {self.kind}: pass "
-                "'kind' if it is a table; .csv, .tsv, .parquet and .jsonl are tables"
-            )
-        if self.sep is not None and self.kind not in ("csv", "tsv", "text"):
-            raise InputError(f"'sep' is for text and .csv, but {self.path} is neither")
-
-    def _read(self, file: BinaryIO) -> Sequences:
-        if self.kind == "fasta":
-            return read_fasta(_decoded(file))
-        if self.kind == "text":
-            return read_text(_decoded(file), self.by, self.sep)
-        if self.kind in ("csv", "tsv"):
-            delimiter = "\t" if self.kind == "tsv" else None
-            if self.sep is not None:
-                delimiter = unescaped(self.sep)
-            table, said = read_csv(file, delimiter, self.header, self.roles)
-            sequences = sequences_in(table, self.roles, self.gap, self.covariates)
-            return replace(sequences, said=sequences.said + said)
-        read = _parquet(file) if self.kind == "parquet" else _json_lines(file, self.kind)
-        if not isinstance(read, Sequences):
-            return sequences_in(read, self.roles, self.gap, self.covariates)
-        if any(self.roles) or self.covariates:
-            raise InputError("'column': its lines are not objects with columns")
-        return read
+def _table_in(
+    file: BinaryIO, kind: Kind, sep: str | None, header: bool | None, roles: ColumnRoles
+) -> tuple[Any, str]:
+    """A table of Arrow, or ``Sequences`` in JSON; and, where it is not obvious, how it was read."""
+    if kind == "parquet":
+        return _parquet(file), ""
+    if kind in ("jsonl", "json"):
+        return _json_lines(file, kind), ""
+    delimiter = "\t" if kind == "tsv" else None
+    if sep is not None:
+        delimiter = unescaped(sep)
+    return read_csv(file, delimiter, header, roles)
 
 
 def _parquet(file: BinaryIO) -> Any:
@@ -225,10 +229,8 @@ def _json_lines(file: BinaryIO, kind: str) -> Any:
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise InputError(f"its objects do not make a table: {error}") from None
     if kinds == {list}:
-        flat = [x for sequence in items for x in sequence]
-        said = f"each of its {len(items):,} lines is a sequence"
-        return Sequences(flat, [len(x) for x in items], many=True, said=said)
-    return Sequences(items, [len(items)], many=False, said="each line is a symbol of one sequence")
+        return chained(items, said=f"each of its {len(items):,} lines is a sequence")
+    return one_sequence(items, said="each line is a symbol of one sequence")
 
 
 def _decoded(file: BinaryIO) -> str:

@@ -13,11 +13,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from scb.arrays import Array
-from scb.mixture.arrays import Ints
+from scb.arrays import AnyArray, Array, Flags, Ints, Positions
 from scb.mixture.beside import wide_shape, with_sources
 from scb.mixture.completeness import incomplete_from
 from scb.mixture.data import Data, Here
@@ -96,7 +94,7 @@ class LagModel:
         return {one.name for i, one in enumerate(self.covariates) if i in used}
 
     @cached_property
-    def contexts(self) -> NDArray[Any]:
+    def contexts(self) -> AnyArray:
         """(K,): what each row of ``attention`` is for, namely the current symbol with a value of
         the covariate that chooses the lags; None in a model without context.
         """
@@ -119,7 +117,7 @@ class LagModel:
         return "per_lag" if number in (0, 1, len(self.matrices)) else number
 
     @property
-    def rows(self) -> NDArray[np.intp]:
+    def rows(self) -> Positions:
         """(lags,): the row of ``attention`` that each lag in the support belongs to."""
         return np.repeat(np.arange(len(self.background_weight)), np.diff(self.attention.indptr))
 
@@ -159,7 +157,7 @@ class LagModel:
         return {**lags, "influence": np.where(unknown, np.nan, influence), **self.evidence}
 
     @property
-    def incomplete(self) -> NDArray[np.bool_]:
+    def incomplete(self) -> Flags:
         """(K,): whether lags were found but the background is still needed in addition to them;
         never true where the background is a model.
         """
@@ -243,6 +241,11 @@ class LagModel:
         (partition,) = self.prepared(data).partitions
         return partition.rows(self.shape, self.slots, counted=False)
 
+    def lags_of(self, rows: RowTable) -> Ints:
+        """(r, s): the lag that each slot of a row looks at, 0 where it takes the background."""
+        there = rows.columns < self.mixture.P.shape[1]
+        return np.where(there, self.shape.T - self.slots.positions[rows.last], 0)
+
     def with_background(self, data: Data) -> Data:
         """Windows, each with its own background unless that is the distribution of all labels."""
         if self.background is None:
@@ -250,8 +253,7 @@ class LagModel:
         data = self.background.attached(data)
         if not self.unseen.any():
             return data
-        held = data.executor.map(_with_unseen, zip(data.partitions, strict=True), self.unseen)
-        return replace(data, partitions=held)
+        return replace(data, partitions=data.mapped(_with_unseen, self.unseen))
 
     def loglik(self, data: Data) -> float:
         """Log-likelihood of the labels of windows, in nats; −∞ if one of them is impossible."""
@@ -289,7 +291,7 @@ class LagModel:
         """
         return self._distributions(codes, np.arange(1, max(codes.size, 1) + 1), beside)
 
-    def _distributions(self, codes: Codes, ends: NDArray[np.intp], beside: Ints | None) -> Array:
+    def _distributions(self, codes: Codes, ends: Positions, beside: Ints | None) -> Array:
         """(r, N): the distribution of the next symbol after the first ``ends`` (r,) symbols of a
         sequence; after an empty one, as if a symbol were missing.
         """
@@ -300,7 +302,7 @@ class LagModel:
         return self.distributions_after(tokens, np.maximum(ends, 1), beside)
 
     def distributions_after(
-        self, tokens: NDArray[Any], starts: NDArray[Any], beside: Ints | None = None
+        self, tokens: AnyArray, starts: AnyArray, beside: Ints | None = None
     ) -> Array:
         """(n, N): the distribution of the next symbol after windows of max_lag tokens, which begin
         at ``starts`` (n,) of a flat array; N stands for a missing token. The covariates of the next

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 
-from scb.arrays import Array
+from scb.arrays import Array, Ints
 from scb.extras import wanted_for
-from scb.mixture.arrays import Ints
 from scb.sequences.lag_model import SHARED, LagModel
 from scb.sequences.symbols import readable
 
@@ -60,7 +59,7 @@ def plot_matrices(model: LagModel) -> "Figure":
             aspect="auto",
             interpolation="nearest",
         )
-        _name_symbols(ax, names, names if of_symbols else _value_names(model, lag))
+        _name_symbols(ax, names, names if of_symbols else value_names(model, lag))
         if lag > model.max_lag:
             ax.set_xlabel(model.source_name(lag))
         ax.set_title("all lags" if lag == SHARED else model.source_name(lag))
@@ -81,7 +80,7 @@ def _mean(model: LagModel, lag: int) -> Array:
     return P @ occurs if len(occurs) == P.shape[1] else model.prior
 
 
-def _value_names(model: LagModel, lag: int) -> list[str]:
+def value_names(model: LagModel, lag: int) -> list[str]:
     """The columns of the matrix of a lag or covariate, for a reader."""
     if lag > model.max_lag:
         return model.covariates[lag - model.max_lag - 1].names

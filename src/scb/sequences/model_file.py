@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from scb.arrays import AnyArray
 from scb.inputs import DamagedFileError, InputError, coerced, file_path, integer
 from scb.provenance import versions
 from scb.sequences.baselines.background import RecentBackground
@@ -42,13 +42,17 @@ class SavedModel:
         arrays = {name: getattr(model, name) for name in _ARRAYS}
         arrays |= {"attention": a.data, "stderr": model.errors.data}
         arrays |= {"columns": a.indices.astype(np.int64), "bounds": a.indptr.astype(np.int64)}
-        arrays |= {f"transition.{lag}": P for lag, P in model.matrices.items()}
-        arrays |= {f"evidence.{name}": column for name, column in model.evidence.items()}
-        arrays |= {f"background.{name}": array for name, array in self._background().items()}
-        arrays |= {f"stream.{name}": array for name, array in self._stream().items()}
-        for i, one in enumerate(model.covariates):
-            arrays[f"covariate.{i}"] = one.frequencies
-            arrays |= {} if one.edges is None else {f"edges.{i}": one.edges}
+        covariates = dict(enumerate(model.covariates))
+        kinds = {
+            "transition": model.matrices,
+            "evidence": model.evidence,
+            "background": self._background(),
+            "stream": self._stream(),
+            "covariate": {i: one.frequencies for i, one in covariates.items()},
+            "edges": {i: one.edges for i, one in covariates.items() if one.edges is not None},
+        }
+        for kind, named in kinds.items():
+            arrays |= {f"{kind}.{name}": array for name, array in named.items()}
         lags = self.parameters["lags"]
         lags = lags if isinstance(lags, str) else np.asarray(lags).tolist()
         content = {
@@ -147,9 +151,7 @@ def _checked_model(arrays: Arrays, content: dict[str, Any], parameters: dict[str
     return model
 
 
-def _checked_classes(
-    content: dict[str, Any], size: int, max_lag: int, context: bool
-) -> NDArray[Any]:
+def _checked_classes(content: dict[str, Any], size: int, max_lag: int, context: bool) -> AnyArray:
     """The symbols, if what the header asks for does not take far more memory than the ``size`` of
     the arrays in bytes.
     """
@@ -162,16 +164,20 @@ def _checked_classes(
             f"{N} symbols of type {content['kind']!r} and max_lag = {max_lag} would take far more"
             " memory than what it holds"
         )
-    classes = np.array(symbols, dtype=kind)
-    one_kind = classes.ndim == 1 and classes.dtype.kind in "biufU"
-    if not one_kind or N < 1 or len(np.unique(classes)) < N:
-        raise InputError("its classes must be different symbols of one type")
-    return classes
+    return _distinct(symbols, kind, "its classes must be different symbols of one type")
+
+
+def _distinct(values: list[Any], kind: np.dtype[Any], message: str) -> AnyArray:
+    """Values as an array of this type; an InputError if they are none, or not all different."""
+    array = np.array(values, dtype=kind)
+    if array.ndim != 1 or kind.kind not in "biufU" or not len(array) == len(np.unique(array)) > 0:
+        raise InputError(message)
+    return array
 
 
 def _checked_matrices(
     arrays: Arrays, N: int, widths: dict[int, int], sources: int, lags: set[int]
-) -> dict[int, NDArray[Any]]:
+) -> dict[int, AnyArray]:
     """Lag → matrix, with a matrix for each of the lags; ``widths`` are those that are not N."""
     names = {int(lag): f"transition.{lag}" for lag in _named(arrays, "transition")}
     matrices = {
@@ -193,23 +199,21 @@ def _described(one: Covariate) -> dict[str, Any]:
 def _checked_covariates(
     arrays: Arrays, content: dict[str, Any]
 ) -> tuple[tuple[Covariate, ...], int | None]:
-    """The covariates, and the number of the one that chooses; none in files from before there were
-    any.
-    """
+    """The covariates, and the number of the one that chooses."""
     covariates = []
-    for i, one in enumerate(coerced("covariates", content.get("covariates", []), list)):
+    for i, one in enumerate(coerced("covariates", content["covariates"], list)):
         kind = np.dtype(coerced("kind", one["kind"], str))
-        values = np.array(coerced("values", one["values"], list), dtype=kind)
+        listed = coerced("values", one["values"], list)
+        message = "the values of a covariate must be different, and of one type"
+        values = _distinct(listed, kind, message)
         V = len(values)
-        if values.ndim != 1 or kind.kind not in "biufU" or not V == len(np.unique(values)) > 0:
-            raise InputError("the values of a covariate must be different, and of one type")
         frequencies = _array(arrays, f"covariate.{i}", (V,))
         _require_distribution(f"covariate.{i}", frequencies.sum())
         edges = None
         if f"edges.{i}" in arrays:
             edges = _array(arrays, f"edges.{i}", (V - 1,), finite=False)
         covariates.append(Covariate(coerced("name", one["name"], str), values, frequencies, edges))
-    chooser = coerced("chooser", content.get("chooser"), int | None)
+    chooser = coerced("chooser", content["chooser"], int | None)
     if chooser is not None and not 0 <= chooser < len(covariates):
         raise InputError(f"chooser = {chooser}: there is no such covariate")
     return tuple(covariates), chooser
@@ -241,7 +245,7 @@ def _checked_background(arrays: Arrays, N: int) -> RecentBackground | SequenceBa
     return RecentBackground.from_arrays(arrays)
 
 
-def _are_histories(codes: NDArray[Any], N: int) -> bool:
+def _are_histories(codes: AnyArray, N: int) -> bool:
     """Whether no digit is 0 unless all older ones are: nothing precedes the start of a history."""
     while codes.any():
         longer, digit = np.divmod(codes, N + 1)
@@ -253,18 +257,16 @@ def _are_histories(codes: NDArray[Any], N: int) -> bool:
 
 def _checked_facts(fit: dict[str, Any]) -> FitFacts:
     """How a fit went, each fact of its type; numbers may be infinite."""
-    # Files from before there were covariates have none
-    fit = {"covariates_": {}} | fit
     facts = FitFacts(**{name: fit[f"{name}_"] for name in FitFacts.__dataclass_fields__})
     for name, used in coerced("covariates", facts.covariates, dict).items():
         coerced(name, used, bool)
     for name in ("n_windows", "n_symbols", "n_parameters", "n_iter"):
         coerced(name, getattr(facts, name), int)
     coerced("converged", facts.converged, bool)
-    criterion = coerced("criterion", facts.criterion, dict)
-    choices = coerced("choices", facts.choices, dict)
-    own = {name: getattr(facts, name) for name in ("loglik", "gap", "sequence_bits")}
-    for name, value in {**criterion, **choices, **own}.items():
+    numbers = {name: getattr(facts, name) for name in ("loglik", "gap", "sequence_bits")}
+    for name in ("criterion", "choices"):
+        numbers |= coerced(name, getattr(facts, name), dict)
+    for name, value in numbers.items():
         if not isinstance(value, int | float):
             raise InputError(f"{name} = {value!r}: it must be a number")
     return facts
@@ -272,7 +274,7 @@ def _checked_facts(fit: dict[str, Any]) -> FitFacts:
 
 def _array(
     arrays: Arrays, name: str, shape: Any, kinds: str = "f", finite: bool = True
-) -> NDArray[Any]:
+) -> AnyArray:
     """An array of this shape (None is any 1-D shape) and kind, finite and nowhere negative unless
     ``finite`` is False.
     """

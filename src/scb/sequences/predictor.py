@@ -6,18 +6,17 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from scb.arrays import Array
+from scb.arrays import AnyArray, Array
 from scb.inputs import InputError, integer
-from scb.sequences.coded_inputs import CodedInputs
 from scb.sequences.coding import labels_among
 from scb.sequences.covariates import flat_columns
+from scb.sequences.fitted import FittedLags
 from scb.sequences.forecasting import draw, forecast
 from scb.task.task import generator
 
 
-class LagPredictor(CodedInputs):
+class LagPredictor(FittedLags):
     """Everything that a fitted estimator does with sequences."""
 
     def _loglik(self, X: Any, lengths: Any, covariates: Any) -> tuple[float, float]:
@@ -192,7 +191,7 @@ class LagPredictor(CodedInputs):
         n = len(codes[0])
         what = {"symbols, and the symbol after them": n + 1}
         beside = self._beside(covariates, partial(flat_columns, rows=what), n + 1)
-        own = None if beside is None else beside[1:]
+        own = beside[1:] if model.used_covariates else None
         return np.concatenate([model.distributions(x, own)[: x.size] for x in codes])
 
     def predict_log_proba(self, X: Any, *, lengths: Any = None, covariates: Any = None) -> Array:
@@ -218,7 +217,7 @@ class LagPredictor(CodedInputs):
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X, lengths=lengths, covariates=covariates))
 
-    def predict(self, X: Any, *, lengths: Any = None, covariates: Any = None) -> NDArray[Any]:
+    def predict(self, X: Any, *, lengths: Any = None, covariates: Any = None) -> AnyArray:
         """Predict the most likely next symbol for each row of ``predict_proba``.
 
         Parameters
@@ -248,7 +247,7 @@ class LagPredictor(CodedInputs):
         start: Any = None,
         covariates: Any = None,
         random_state: int | np.random.Generator = 0,
-    ) -> NDArray[Any]:
+    ) -> AnyArray:
         """Draw a sequence from the model.
 
         Parameters

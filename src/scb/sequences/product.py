@@ -2,20 +2,20 @@
 maximise the likelihood of held-out symbols, which is a concave problem.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
-from scb.arrays import Array
+from scb.arrays import Array, Ints, Positions
 from scb.sequences.baselines.adaptive import LongestMatch, RecentFrequencies, RecentPairs
 from scb.sequences.baselines.counts import DEPTH, HistoryModel, history_codes
 from scb.sequences.baselines.crossfit import HeldLabels, best_recent
 from scb.sequences.baselines.ngram import NGram
+from scb.sequences.coding import labels_among
 from scb.sequences.lag_model import LagModel
 from scb.sequences.tables import Arrays, Codes
 
@@ -32,15 +32,10 @@ WORTH = 4.0
 NAMES = ("lags", "n-gram", "recent symbols", "recent pairs", "longest match")
 
 
-class Expert(Protocol):
-    """A predictor of the symbols of a sequence."""
-
-    def distributions(self, codes: Codes) -> Array:
-        """(n + 1, N): the distribution of each symbol, and of the one after the last."""
-        ...
-
-
-Experts = dict[str, Any]  # an ``Expert`` for each name
+# Its method ``distributions`` maps the codes of a sequence to the distribution (n + 1, N) of each
+# symbol, and of the one after the last
+Expert = Any
+Experts = dict[str, Expert]
 
 
 @dataclass(frozen=True)
@@ -100,10 +95,9 @@ def logs_of(expert: Expert, codes: Codes) -> Array:
     return np.log((1 - LEAST) * expert.distributions(codes) + LEAST / 2)
 
 
-def predicted(codes: Codes, skipped: int = 0) -> NDArray[np.intp]:
+def predicted(codes: Codes, skipped: int = 0) -> Positions:
     """The places of the symbols that follow another, after the symbols to skip."""
-    first = max(skipped, 1)
-    return first + np.flatnonzero((codes[first:] >= 0) & (codes[first - 1 : -1] >= 0))
+    return np.flatnonzero(labels_among([codes], skipped))
 
 
 @dataclass(frozen=True)
@@ -114,13 +108,13 @@ class HeldOut:
     skipped: list[int]  # symbols at the start of each that are history only
 
     @cached_property
-    def places(self) -> list[NDArray[np.intp]]:
+    def places(self) -> list[Positions]:
         """The symbols of each sequence that are predicted."""
         pairs = zip(self.sequences, self.skipped, strict=True)
         return [predicted(x, skipped) for x, skipped in pairs]
 
     @cached_property
-    def labels(self) -> NDArray[np.int64]:
+    def labels(self) -> Ints:
         """(n,): the symbols to be predicted."""
         pairs = zip(self.sequences, self.places, strict=True)
         return np.concatenate([x[at] for x, at in pairs])
@@ -148,7 +142,7 @@ class HeldOut:
         return tuned
 
 
-def fit_weights(logs: Array, labels: NDArray[np.int64], start: Array) -> Array:
+def fit_weights(logs: Array, labels: Ints, start: Array) -> Array:
     """(J,): the weights w that maximise Σ log p, p ∝ exp(Σ_j w_j·logs[…, j]), by Newton steps from
     the weights towards which they are regularised; ``logs`` is (n, N, J).
     """
@@ -181,7 +175,7 @@ def fit_weights(logs: Array, labels: NDArray[np.int64], start: Array) -> Array:
     return w
 
 
-def useful_weights(logs: Array, labels: NDArray[np.int64]) -> Array:
+def useful_weights(logs: Array, labels: Ints) -> Array:
     """(J,): the weights of the experts that are worth having, and 0 for the other experts. The
     first expert always stays; if all weights together are not worth having, only the first expert
     stays, with weight 1.
@@ -190,7 +184,7 @@ def useful_weights(logs: Array, labels: NDArray[np.int64]) -> Array:
     start = np.eye(J)[0]
     kept = np.arange(J)
 
-    def fitted(some: NDArray[np.intp]) -> tuple[float, Array]:
+    def fitted(some: Positions) -> tuple[float, Array]:
         weights = fit_weights(logs[:, :, some], labels, start[some])
         return bits_of(logs[:, :, some], labels, weights), weights
 
@@ -210,28 +204,24 @@ def useful_weights(logs: Array, labels: NDArray[np.int64]) -> Array:
     return whole
 
 
-def bits_of(logs: Array, labels: NDArray[np.int64], weights: Array) -> float:
+def bits_of(logs: Array, labels: Ints, weights: Array) -> float:
     """The bits per symbol of a product of experts."""
     scores = log_softmax(logs @ weights, axis=1)[np.arange(labels.size), labels]
     return float(-scores.mean() / np.log(2))
 
 
-def what_each_adds(
-    names: Sequence[str], logs: Array, labels: NDArray[np.int64], weights: Array
-) -> Arrays:
+def what_each_adds(names: Sequence[str], logs: Array, labels: Ints, weights: Array) -> Arrays:
     """For each expert, its weight, the bits per symbol that it needs alone, and how many more bits
     the other experts need without it, after their weights are fitted again; 0 if the expert has no
     weight.
     """
     together = bits_of(logs, labels, weights)
     start = np.eye(len(names))[0]
-    columns: Mapping[str, list[float]] = {"alone": [], "adds": []}
-    for j in range(len(names)):
-        columns["alone"].append(bits_of(logs, labels, np.eye(len(names))[j]))
-        others = np.flatnonzero(weights)
-        others = others[others != j]
+    alone = [bits_of(logs, labels, only) for only in np.eye(len(names))]
+    adds = np.zeros(len(names))
+    for j in np.flatnonzero(weights):
+        others = np.setdiff1d(np.flatnonzero(weights), j)
         without = fit_weights(logs[:, :, others], labels, start[others])
-        less = bits_of(logs[:, :, others], labels, without)
-        columns["adds"].append(less - together if weights[j] else 0.0)
-    numbers = {name: np.array(column) for name, column in columns.items()}
-    return {"expert": np.array(names), "weight": weights, **numbers}
+        adds[j] = bits_of(logs[:, :, others], labels, without) - together
+    columns = {"weight": weights, "alone": np.array(alone), "adds": adds}
+    return {"expert": np.array(names), **columns}

@@ -18,7 +18,7 @@ from scb.sequences.answer import answer_of
 from scb.sequences.baselines.per_sequence import SequenceBackground
 from scb.sequences.comparison import Score
 from scb.sequences.lag_model import LagModel
-from scb.sequences.matrix_pictures import plot_matrices
+from scb.sequences.matrix_pictures import plot_matrices, value_names
 from scb.sequences.pictures import plot_attention, plot_influence
 from scb.sequences.summary import range_of, said_of_choices
 from scb.sequences.symbols import readable
@@ -28,7 +28,8 @@ class Effect(NamedTuple):
     """How a symbol at a lag changes the distribution of the next symbol, in percentage points."""
 
     current: str
-    lag: int
+    # The name of a covariate in place of a lag
+    lag: int | str
     source: str
     up: str
     rise: float
@@ -73,21 +74,23 @@ def effects(model: LagModel, most: int = 24) -> list[Effect]:
     """
     influence = model.influence().data
     names = [readable(x) for x in model.classes.tolist()]
+    now = [readable(x) for x in model.contexts.tolist()]
     rows: list[Effect] = []
     for i in np.argsort(-np.asarray(influence, float), kind="stable"):
         if influence[i] <= 0 or len(rows) >= most:
             break
         lag = int(model.attention.indices[i]) + 1
         P = model.matrix(lag)
-        shift = 100 * model.attention.data[i] * (P - (P @ model.frequencies)[:, None])
-        strength = np.abs(shift).sum(axis=0) * model.frequencies
+        occurs = model.frequencies_at(lag)
+        shift = 100 * model.attention.data[i] * (P - (P @ occurs)[:, None])
+        strength = np.abs(shift).sum(axis=0) * occurs
         for x in np.argsort(-strength, kind="stable")[:2]:
             up, down = int(shift[:, x].argmax()), int(shift[:, x].argmin())
             rows.append(
                 Effect(
-                    current=names[model.rows[i]] if model.context else "",
-                    lag=lag,
-                    source=names[x],
+                    current=now[model.rows[i]] if model.context else "",
+                    lag=lag if lag <= model.max_lag else model.source_name(lag),
+                    source=value_names(model, lag)[x],
                     up=names[up],
                     rise=float(shift[up, x]),
                     down=names[down],

@@ -7,11 +7,11 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scb.arrays import AnyArray, Flags, Ints
 from scb.inputs import InputError, shown
 
-Ints = NDArray[np.int64]
+Ints = Ints
 
 # Columns of these names, or of times, should be ascending
 _TIMES = re.compile(r"(date[-_ ]?)?time([-_ ]?stamp)?|date|order|step|ts", re.IGNORECASE)
@@ -36,7 +36,7 @@ def row_order(table: Any, order: str | None) -> tuple[Ints, str]:
     return np.argsort(keys, kind="stable"), f"sorted by {order!r}{how}"
 
 
-def sort_keys(name: str, column: Any) -> tuple[NDArray[Any], str]:
+def sort_keys(name: str, column: Any) -> tuple[AnyArray, str]:
     """(n,): the keys by which the rows are sorted, and a remark on text."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -55,7 +55,7 @@ def sort_keys(name: str, column: Any) -> tuple[NDArray[Any], str]:
         ) from None
 
 
-def _text_keys(cells: list[str]) -> tuple[NDArray[Any], str]:
+def _text_keys(cells: list[str]) -> tuple[AnyArray, str]:
     """Text as numbers, or as text in which numbers count as such: 'day 2' before 'day 10'."""
     try:
         return np.array([float(cell) for cell in cells]), ", as numbers"
@@ -87,7 +87,7 @@ def warn_of_disorder(table: Any, used: tuple[str | None, ...], number: Ints) -> 
             return
 
 
-def breaks(order: Any, gap: Any) -> NDArray[np.bool_]:
+def breaks(order: Any, gap: Any) -> Flags:
     """(n − 1,): where a sorted column of numbers or times increases by more than a gap."""
     import pyarrow as pa
 

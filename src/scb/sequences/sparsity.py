@@ -78,23 +78,11 @@ class SparsityPath(ModelTable):
         total = self.columns["total"]
         value = self.columns[criterion]
         error = self.columns["error"] if criterion == "bits" else np.zeros(len(value))
-        ax.errorbar(
-            total[given],
-            value[given],
-            error[given],
-            marker="o",
-            capsize=3,
-            label="same number after each symbol",
-        )
-        ax.errorbar(
-            total[~given],
-            value[~given],
-            error[~given],
-            marker="s",
-            capsize=3,
-            ls="none",
-            label="selected automatically",
-        )
+        for rows, style, label in (
+            (given, "o-", "same number after each symbol"),
+            (~given, "s", "selected automatically"),
+        ):
+            ax.errorbar(total[rows], value[rows], error[rows], fmt=style, capsize=3, label=label)
         for x, y, name in zip(
             total[given], value[given], self.columns["lags"][given].tolist(), strict=True
         ):

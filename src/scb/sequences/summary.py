@@ -5,8 +5,8 @@ from textwrap import wrap
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scb.arrays import AnyArray
 from scb.sequences.answer import answer_of
 from scb.sequences.fit_facts import FitFacts
 from scb.sequences.lag_model import LagModel, said_of_matrices
@@ -169,7 +169,7 @@ def said_of_choices(choices: dict[str, float]) -> str:
     return f"chosen on held-out blocks, in bits per symbol: {'; '.join(tried)}"
 
 
-def range_of(values: NDArray[Any], digits: int) -> str:
+def range_of(values: AnyArray, digits: int) -> str:
     """The smallest and the largest value, or one number if they agree to these digits."""
     low, high = float(values.min()), float(values.max())
     if high - low < 0.5 * 10.0**-digits:

@@ -13,8 +13,8 @@ from pathlib import PurePath
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scb.arrays import AnyArray
 from scb.extras import wanted_for
 from scb.inputs import InputError, InputTypeError, integer
 from scb.mixture.data import is_dask
@@ -26,7 +26,9 @@ from scb.sequences.tables import (
     ColumnRoles,
     Sequences,
     as_arrow,
+    chained,
     is_table,
+    one_sequence,
     sequences_in,
 )
 
@@ -77,9 +79,9 @@ def as_sequences(X: Any, lengths: Any = None) -> Sequences:
         rows = Sequences(X.reshape(-1), [X.shape[1]] * len(X), many=True)
         return _without_lengths(rows, lengths)
     if isinstance(X, list | tuple) and any(_is_sequence(x) for x in X):
-        return _without_lengths(_chained(X), lengths)
+        return _without_lengths(_list_of_sequences(X), lengths)
     if lengths is None:
-        return Sequences(X, [len(X)], many=False)
+        return one_sequence(X)
     return Sequences(X, _checked_lengths(lengths, len(X)), many=False)
 
 
@@ -153,7 +155,7 @@ def _without_lengths(sequences: Sequences, lengths: Any) -> Sequences:
     return sequences
 
 
-def _chained(X: Any) -> Sequences:
+def _list_of_sequences(X: Any) -> Sequences:
     """A list of sequences."""
     for i, x in enumerate(X):
         if not _is_sequence(x):
@@ -161,8 +163,7 @@ def _chained(X: Any) -> Sequences:
                 f"X[{i}] is {x!r}, but other items are sequences: all items must be sequences, "
                 "or none"
             )
-    flat = [symbol for x in X for symbol in (x.tolist() if hasattr(x, "tolist") else x)]
-    return Sequences(flat, [len(x) for x in X], many=True)
+    return chained([x.tolist() if hasattr(x, "tolist") else x for x in X])
 
 
 def _checked_lengths(lengths: Any, total: int) -> list[int]:
@@ -235,7 +236,7 @@ def encode(
     return recoded(codes, np.where(strange, MISSING, place)), classes
 
 
-def recoded(codes: Sequence[NDArray[Any]], place: NDArray[Any]) -> list[NDArray[Any]]:
+def recoded(codes: Sequence[AnyArray], place: AnyArray) -> list[AnyArray]:
     """Sequences with code i replaced by place[i]; missing symbols stay missing."""
     # The code −1 picks the last entry
     place = np.append(place, MISSING).astype(place.dtype)

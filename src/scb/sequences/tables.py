@@ -12,15 +12,15 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from scb.arrays import AnyArray, Ints
 from scb.extras import wanted_for
 from scb.inputs import InputError, InputTypeError, shown
 from scb.sequences.row_order import breaks, row_order, warn_of_disorder
 
-Codes = NDArray[np.int64]
-Classes = NDArray[Any]  # symbols, sorted
-Arrays = dict[str, NDArray[Any]]
+Codes = Ints
+Classes = AnyArray  # symbols, sorted
+Arrays = dict[str, AnyArray]
 NOT_SYMBOLS = "they must be integers, strings, booleans or floats, of one type"
 
 
@@ -85,7 +85,7 @@ class Sequences:
         bounds = np.cumsum([0, *self.lengths]).tolist()
         return (flat[a:b] for a, b in pairwise(bounds))
 
-    def _beside_input(self, values: NDArray[Any]) -> NDArray[Any]:
+    def _beside_input(self, values: AnyArray) -> AnyArray:
         """Values (n,) of the symbols in the order of the input; NaN for rows that were left out."""
         if self.rows is None:
             return values
@@ -96,6 +96,17 @@ class Sequences:
     def __repr__(self) -> str:
         number, symbols = len(self.lengths), sum(self.lengths)
         return f"Sequences({number:,} of them, {symbols:,} symbols: {self.said or 'as given'})"
+
+
+def one_sequence(flat: Any, **about: Any) -> Sequences:
+    """A single sequence of symbols."""
+    return Sequences(flat, [len(flat)], many=False, **about)
+
+
+def chained(lists: Sequence[Any], many: bool = True, **about: Any) -> Sequences:
+    """Several sequences, each a list of symbols."""
+    flat = [symbol for one in lists for symbol in one]
+    return Sequences(flat, [len(one) for one in lists], many, **about)
 
 
 def is_table(X: Any) -> bool:
@@ -178,12 +189,9 @@ def sequences_in(
 
 def _require_different(names: list[str]) -> None:
     """InputError if two columns have the same name."""
-    twice = [name for name, times in Counter(names).items() if times > 1]
-    if twice:
-        number = names.count(twice[0])
-        raise InputError(
-            f"there are {number} columns {twice[0]!r}: each must have a different name"
-        )
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise InputError(f"there are {times} columns {name!r}: each must have a different name")
 
 
 def _require_symbols(name: str, kind: Any, lists: bool) -> None:
@@ -271,17 +279,16 @@ def _wide(table: Any) -> Sequences:
     """A sequence in each row."""
     import pyarrow as pa
 
-    columns = [table[name] for name in table.column_names]
+    columns = table.columns
     # Integers with gaps come as floats
     if any(pa.types.is_floating(column.type) for column in columns):
         columns = [column.cast(pa.float64()) for column in columns]
-    flat = [x for row in zip(*(column.to_pylist() for column in columns), strict=True) for x in row]
     said = (
         f"each of the {table.num_rows:,} rows is a sequence of {len(columns)} symbols, in the order"
         " of the columns"
     )
-    lengths = [len(columns)] * table.num_rows
-    return Sequences(pa.array(flat, from_pandas=True), lengths, many=True, said=said)
+    rows = chained([*zip(*(column.to_pylist() for column in columns), strict=True)], said=said)
+    return replace(rows, flat=pa.array(rows.flat, from_pandas=True))
 
 
 def _kinds(column: Any) -> set[Any]:
@@ -292,17 +299,15 @@ def _kinds(column: Any) -> set[Any]:
 def _is_list(kind: Any) -> bool:
     import pyarrow as pa
 
-    return (
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
+    types = pa.types
+    return types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
 
 
 def _is_wide(table: Any) -> bool:
     """Whether the columns have most of their symbols in common."""
-    columns = [table[name] for name in table.column_names]
-    if any(_is_list(column.type) for column in columns):
+    if any(_is_list(column.type) for column in table.columns):
         return False
-    kinds = [_kinds(column) for column in columns]
+    kinds = [_kinds(column) for column in table.columns]
     if len({isinstance(next(iter(one)), str) for one in kinds if one}) > 1:
         return False
     times = Counter(x for one in kinds for x in one)
@@ -314,16 +319,12 @@ def _names_and_symbols(table: Any) -> ColumnRoles | None:
     clear.
     """
     first, second = table.column_names
-    if _is_list(table[first].type) != _is_list(table[second].type):
-        return (
-            ColumnRoles(first, second)
-            if _is_list(table[first].type)
-            else ColumnRoles(second, first)
-        )
-    if _is_list(table[first].type):
+    lists = [name for name in (first, second) if _is_list(table[name].type)]
+    if len(lists) == 2:
         return None
-    in_first = len(_kinds(table[first]))
-    in_second = len(_kinds(table[second]))
+    if lists:
+        return ColumnRoles(first, second) if lists == [first] else ColumnRoles(second, first)
+    in_first, in_second = (len(_kinds(table[name])) for name in (first, second))
     # With another name in each row no sequence would have two symbols
     if table.num_rows in (in_first, in_second):
         return None

@@ -4,7 +4,7 @@ import warnings
 from typing import Literal
 
 from scb.inputs import InputError
-from scb.sequences.tables import Sequences
+from scb.sequences.tables import Sequences, chained, one_sequence
 
 By = Literal["char", "word", "line"]
 _NAMES = {"char": "characters", "word": "words", "line": "lines"}
@@ -19,10 +19,10 @@ def read_text(text: str, by: By, sep: str | None) -> Sequences:
         raise InputError("it is empty")
     said = f"text as one sequence of {_NAMES[by]}"
     if by != "char":
-        return Sequences(flat, [len(flat)], many=False, said=said)
+        return one_sequence(flat, said=said)
     _warn_of_lines(text)
     said += " (the options by and sep change that)"
-    return Sequences(flat, [len(flat)], many=False, said=said, separator="")
+    return one_sequence(flat, said=said, separator="")
 
 
 def _separated(text: str, sep: str) -> Sequences:
@@ -36,15 +36,8 @@ def _separated(text: str, sep: str) -> Sequences:
         said = "characters"
     if not lines:
         raise InputError("it is empty")
-    flat = [x for line in lines for x in line]
     said += f"; each of the {len(lines):,} lines is a sequence"
-    return Sequences(
-        flat,
-        [len(line) for line in lines],
-        many=len(lines) > 1,
-        said=said,
-        separator=" " if sep else "",
-    )
+    return chained(lines, many=len(lines) > 1, said=said, separator=" " if sep else "")
 
 
 def read_fasta(text: str) -> Sequences:
@@ -63,10 +56,8 @@ def read_fasta(text: str) -> Sequences:
             sequences[-1] += line.strip()
     if not any(sequences):
         raise InputError("it holds no sequence")
-    flat = [x for sequence in sequences for x in sequence]
     said = f"FASTA, {len(names):,} sequences of characters"
-    lengths = [len(x) for x in sequences]
-    return Sequences(flat, lengths, many=True, said=said, names=names, separator="")
+    return chained(sequences, said=said, names=names, separator="")
 
 
 def unescaped(sep: str) -> str:

@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from scb.arrays import Array
+from scb.arrays import Array, Ints
 from scb.inputs import InputError, real_array
-from scb.mixture.arrays import Ints
-from scb.mixture.data import Data, Here
+from scb.mixture.data import Data, Here, has_weight
 from scb.mixture.partition import Partition
-from scb.mixture.subsets import has_weight
 from scb.mixture.windows import Block
 from scb.sequences.choice import in_states
 from scb.sequences.coding import labels_among, windows_of_codes

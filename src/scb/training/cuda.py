@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -70,7 +71,7 @@ class OnGpu:
     @property
     def source(self) -> "FreshOnGpu":
         """Fresh samples of the run's task, as a source of gradients that stay on the GPU."""
-        return FreshOnGpu(self._steps, self._run, stays=self.large)
+        return FreshOnGpu(self._steps, self._run, self.large)
 
     def like(self, there: Any) -> "OnGpu":
         """Another A of the same run, made from a CuPy or NumPy array (T, N)."""
@@ -263,15 +264,15 @@ def _frozen(stage: Stage) -> bool:
     return stage.rule == "proximal" and stage.eta_A == 0
 
 
+@dataclass(frozen=True)
 class FreshOnGpu:
     """A source of gradients of fresh samples, like ``Fresh``. The gradient in A stays on the GPU if
     ``stays`` is true; otherwise, it is copied to the CPU.
     """
 
-    def __init__(self, steps: DeviceSteps, run: int, *, stays: bool = True) -> None:
-        self._steps = steps
-        self._run = run
-        self._stays = stays
+    _steps: DeviceSteps
+    _run: int
+    _stays: bool = True
 
     def __call__(self, V: Array, A: Any, batch_size: int, key: np.uint64) -> Gradient:
         """Return the mean gradient over ``batch_size`` fresh samples."""

@@ -13,7 +13,7 @@ from math import ceil, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from scb.arrays import Array
+from scb.arrays import Array, Flags
 from scb.geometry import rotate_heads
 from scb.geometry.columns import column_sums
 from scb.geometry.gauge import standing_rows
@@ -121,7 +121,7 @@ class HeadsHeldOut:
         dimensions = max(int((one != 0).any(axis=1).sum()) * one.shape[1], 1)
         return distance(one, two, np.ones(one.shape[1]), dimensions)
 
-    def _hidden(self, V: Array, A: Array, mu: Array, there: NDArray[np.bool_]) -> Distance:
+    def _hidden(self, V: Array, A: Array, mu: Array, there: Flags) -> Distance:
         """What the function lacks because of attention at positions that are not seen: what columns
         lack there, at one position; and what A has there.
         """
@@ -134,7 +134,7 @@ class HeadsHeldOut:
         return Distance(float(np.hypot(sqrt(mu @ lacking**2) * spread, elsewhere)))
 
 
-def _seen(rows: Array, step: Array, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+def _seen(rows: Array, step: Array, shape: tuple[int, ...]) -> Flags:
     """(T·N,): where A stands out of the noise, or its gradient does. Where most positions matter,
     all are looked at.
     """

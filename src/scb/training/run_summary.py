@@ -8,10 +8,9 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scb import notebook
-from scb.arrays import Array
+from scb.arrays import AnyArray, Array
 from scb.extras import wanted_for
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ class RunSummary:
 
     title: str
     outcome: list[str]
-    columns: dict[str, NDArray[Any]]
+    columns: dict[str, AnyArray]
 
     def to_pandas(self) -> Any:
         """Convert ``columns`` to a data frame.
@@ -101,10 +100,7 @@ class RunSummary:
     def __str__(self) -> str:
         headings, rows = self.cells()
         widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
-        lines = [
-            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-            for row in (headings, *rows)
-        ]
+        lines = ["  ".join(map(str.rjust, row, widths)) for row in (headings, *rows)]
         said = [
             part
             for line in self.outcome
@@ -122,7 +118,7 @@ class RunSummary:
         )
 
 
-def with_counts(history: Mapping[str, Array], rows: Any = slice(None)) -> dict[str, NDArray[Any]]:
+def with_counts(history: Mapping[str, Array], rows: Any = slice(None)) -> dict[str, AnyArray]:
     """Return the rows of a history, with counts as integers."""
     counts = ("step", "stage", "samples")
     return {
@@ -131,7 +127,7 @@ def with_counts(history: Mapping[str, Array], rows: Any = slice(None)) -> dict[s
     }
 
 
-def frame(table: Mapping[str, NDArray[Any]]) -> Any:
+def frame(table: Mapping[str, AnyArray]) -> Any:
     """Return a table as a data frame of pandas."""
     with wanted_for("to_pandas()"):
         import pandas as pd

@@ -203,12 +203,8 @@ class TrainingSettings:
             the others.
         """
         here, there = (settings._flat() for settings in (self, other))
-        names = dict.fromkeys((*here, *there))
-        return {
-            name: (here.get(name), there.get(name))
-            for name in names
-            if here.get(name) != there.get(name)
-        }
+        both = {name: (here.get(name), there.get(name)) for name in here | there}
+        return {name: (own, other) for name, (own, other) in both.items() if own != other}
 
     def _flat(self) -> dict[str, Any]:
         """All fields and all options by name; an option that has the name of a field is called one

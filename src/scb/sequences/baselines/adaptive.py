@@ -10,10 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.signal import lfilter
 
-from scb.arrays import Array
+from scb.arrays import Array, Positions
 from scb.sequences.baselines.counts import Ints, deepest, history_codes
 
 # Matches are told apart by up to so many symbols more than the shortest one
@@ -128,7 +127,7 @@ class LongestMatch:
                 place = -1
         return said, longer
 
-    def learn(self, codes: Ints, places: NDArray[np.intp]) -> None:
+    def learn(self, codes: Ints, places: Positions) -> None:
         """Count how often matches are right at some places of a sequence."""
         said, longer = (column[places] for column in self.found(codes))
         hit = said == codes[places]

@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scb.arrays import Array
-from scb.mixture.arrays import Ints
+from scb.arrays import Array, Ints
 from scb.mixture.data import Data
 from scb.mixture.model import Background
 from scb.mixture.partition import Partition, Shape
@@ -65,8 +64,7 @@ class SequenceBackground:
 
     def attached(self, data: Data) -> Data:
         """Windows, each with the distribution from the symbols of its sequence so far."""
-        places = zip(data.partitions, strict=True)
-        held = data.executor.map(_with_frequencies, places, data.shape, self)
+        held = data.mapped(_with_frequencies, data.shape, self)
         return replace(data, partitions=held, own_background=True)
 
     def arrays(self) -> Arrays:
