@@ -187,8 +187,9 @@ class Data:
         """
         most = slots.codes(self.N)
         worthwhile = not self.own_background and most <= min(TUNING.table_rows, 4 * self.n_samples)
-        if not worthwhile:
-            table = self._sorted_rows(slots)
+        (first, *others) = self.partitions
+        if not (worthwhile or others) and isinstance(first, Partition):
+            table = first.sorted_rows(self.shape, slots)
             if table is not None:
                 return Rows(self.executor, [table], table)
         held = self.mapped(Partition.rows, self.shape, slots, worthwhile)
@@ -206,13 +207,6 @@ class Data:
         occurring = np.flatnonzero(counts)
         table = slots.table(self.N, occurring, counts[occurring])
         return Rows(self.executor, held, table)
-
-    def _sorted_rows(self, slots: Slots) -> RowTable | None:
-        """The rows of a single partition in this process; None if there is another one."""
-        (first, *others) = self.partitions
-        if others or not isinstance(first, Partition):
-            return None
-        return first.sorted_rows(self.shape, slots)
 
     def chi_squares(self) -> Array:
         """(K, T): χ² of label against token at every position, for contexts of iid tokens; −∞ where
@@ -297,11 +291,6 @@ def without_gap(partition: Partition, numbers: Ints, shape: Shape) -> Flags:
     """(n,): the samples that have a token at every position."""
     gaps = [block.has_gap(shape.N, shape.T) for _, block in partition.chunks()]
     return ~np.concatenate([np.zeros(0, bool), *gaps])
-
-
-def has_weight(partition: Partition, numbers: Ints) -> Flags:
-    """(n,): the samples that count."""
-    return partition.weights > 0
 
 
 # ----------------------------------------------------------------------------- where data come from

@@ -39,8 +39,8 @@ class Evidence(NamedTuple):
     nats: list[Array]
     bounds: list[Array]  # 1 where it is a bound, else 0
     parameters: list[Array]  # how many fewer parameters there are without it
-    influence: list[Array]
-    influence_errors: list[Array]  # NaN where they would take too long
+    # Standard errors of the influence; NaN where they would take too long
+    influence_errors: list[Array]
 
 
 @dataclass(frozen=True)
@@ -71,15 +71,9 @@ class PendingEvidence:
         passes = TUNING.evidence_effort / max(
             samples * self.search.mixture.q.shape[1] * len(slots), 1
         )
-        influence, errors = self._influences(slots, passes >= TUNING.evidence_passes)
+        errors = self._influence_errors(slots, passes >= TUNING.evidence_passes)
         nats, bounds = self._nats(slots, passes)
-        columns = (
-            nats,
-            bounds,
-            [self._parameters_of(slot) for slot in slots],
-            influence,
-            errors,
-        )
+        columns = (nats, bounds, [self._parameters_of(slot) for slot in slots], errors)
         ends = np.cumsum([len(s) for s in self.search.support])[:-1]
         return Evidence(*(np.split(np.array(x, float), ends) for x in columns))
 
@@ -138,21 +132,21 @@ class PendingEvidence:
                 return max(0.0, losses[-1]), True
         return max(0.0, losses[-1]), False
 
-    def _influences(self, slots: list[Slot], with_errors: bool) -> tuple[list[float], list[float]]:
-        """The influence of each slot, and its standard error; NaN where the data leave it open."""
+    def _influence_errors(self, slots: list[Slot], wanted: bool) -> list[float]:
+        """The standard error of the influence of each slot; NaN where the data leave it open, or if
+        it is not wanted.
+        """
         point = Point.from_rows(self.rows, self.search.mixture)
         unused = (point.at.P * point.gP).sum(axis=0) <= 0
-        values = []
         errors = []
         for slot in slots:
             value, d_P, d_q = influence_gradient(self.search, slot)
             error = np.nan
-            if with_errors and value > 0 and not d_P[:, unused].any():
+            if wanted and value > 0 and not d_P[:, unused].any():
                 in_P, in_q = inverse_along(self.rows, point, d_P, d_q)
                 error = np.sqrt(max(0.0, float((d_P * in_P).sum() + (d_q * in_q).sum())))
-            values.append(value)
             errors.append(error)
-        return values, errors
+        return errors
 
     def _parameters_of(self, slot: Slot) -> int:
         """How many parameters go with a slot: its weight, and its matrix if no other slot uses

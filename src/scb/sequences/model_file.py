@@ -61,7 +61,10 @@ class SavedModel:
             "classes": model.classes.tolist(),
             "kind": model.classes.dtype.str,
             "context": model.context,
-            "covariates": [_described(one) for one in model.covariates],
+            "covariates": [
+                {"name": one.name, "values": one.values.tolist(), "kind": one.values.dtype.str}
+                for one in model.covariates
+            ],
             "chooser": model.chooser,
             "fit": {f"{name}_": value for name, value in asdict(model.facts).items()},
             "n_features_in": self.width,
@@ -189,11 +192,6 @@ def _checked_matrices(
     for lag, P in matrices.items():
         _require_distribution(f"transition.{lag}", P.sum(axis=0))
     return matrices
-
-
-def _described(one: Covariate) -> dict[str, Any]:
-    """A covariate without its arrays."""
-    return {"name": one.name, "values": one.values.tolist(), "kind": one.values.dtype.str}
 
 
 def _checked_covariates(

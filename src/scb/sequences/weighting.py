@@ -9,7 +9,7 @@ import numpy as np
 
 from scb.arrays import Array, Ints
 from scb.inputs import InputError, real_array
-from scb.mixture.data import Data, Here, has_weight
+from scb.mixture.data import Data, Here
 from scb.mixture.partition import Partition
 from scb.mixture.windows import Block
 from scb.sequences.choice import in_states
@@ -84,7 +84,8 @@ def weighted_windows(
     """
     data = windows_of_codes(codes, N, max_lag, context, beside=beside)
     (partition,) = data.partitions
-    weighted = replace(partition, weight=weight[labels_among(codes)]).only(0, has_weight)
+    weighted = replace(partition, weight=weight[labels_among(codes)])
+    weighted = weighted.only(0, lambda own, numbers: own.weights > 0)
     flat = np.concatenate(codes)
     counts = np.bincount(flat[flat >= 0], weight[flat >= 0], minlength=N)
     return _data(data, weighted, counts.astype(float))

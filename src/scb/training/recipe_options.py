@@ -38,29 +38,32 @@ def pretrained_value(
     return task.related(overlap, related_seed).P
 
 
-def _makers(recipe: str) -> list[Any]:
-    """The function of a recipe and, if the recipe takes a V_hat, the function that makes one."""
-    make = RECIPES[recipe]
-    return [make, pretrained_value] if "V_hat" in signature(make).parameters else [make]
-
-
 @cache
 def recipe_hints(recipe: str) -> dict[str, Any]:
     """Return the options of a recipe and their types; the options of ``pretrained_value`` take the
     place of V_hat, which nobody writes down.
     """
-    hints = {name: hint for make in _makers(recipe) for name, hint in arguments(make).items()}
-    hints.pop("V_hat", None)
+    hints = arguments(RECIPES[recipe])
+    if "V_hat" in hints:
+        del hints["V_hat"]
+        hints |= arguments(pretrained_value)
     return hints
 
 
 def all_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return all options of a recipe, including those that were not given, as its types."""
+    functions = (
+        [RECIPES[recipe], pretrained_value]
+        if "V_hat" in arguments(RECIPES[recipe])
+        else [RECIPES[recipe]]
+    )
+    parameters = {
+        name: parameter
+        for function in functions
+        for name, parameter in signature(function).parameters.items()
+    }
     defaults = {
-        name: parameter.default
-        for make in _makers(recipe)
-        for name, parameter in signature(make).parameters.items()
-        if parameter.default is not parameter.empty
+        name: one.default for name, one in parameters.items() if one.default is not one.empty
     }
     return recipe_options(recipe, defaults) | recipe_options(recipe, options)
 
@@ -81,11 +84,11 @@ def recipe_options(recipe: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 def build_recipe(recipe: str, task: Task, options: Mapping[str, Any]) -> Recipe:
     """Return the recipe with these options for a task."""
+    make = RECIPES[recipe]
     given = recipe_options(recipe, options)
-    make, *of_V_hat = _makers(recipe)
-    for pretrained in of_V_hat:
-        own = {name: given.pop(name) for name in arguments(pretrained) if name in given}
-        given["V_hat"] = pretrained(task, **own)
+    if "V_hat" in arguments(make):
+        of_V_hat = {name: given.pop(name) for name in arguments(pretrained_value) if name in given}
+        given["V_hat"] = pretrained_value(task, **of_V_hat)
     made = make(task, **given)
     if not isinstance(made, Recipe):
         raise InputError(

@@ -203,8 +203,12 @@ class TrainingSettings:
             the others.
         """
         here, there = (settings._flat() for settings in (self, other))
-        both = {name: (here.get(name), there.get(name)) for name in here | there}
-        return {name: (own, other) for name, (own, other) in both.items() if own != other}
+        names = dict.fromkeys((*here, *there))
+        return {
+            name: (here.get(name), there.get(name))
+            for name in names
+            if here.get(name) != there.get(name)
+        }
 
     def _flat(self) -> dict[str, Any]:
         """All fields and all options by name; an option that has the name of a field is called one
