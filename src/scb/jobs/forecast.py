@@ -48,6 +48,13 @@ class Forecast:
     clock : callable
         A function that returns the time in seconds; tests replace it.
 
+    Attributes
+    ----------
+    phase : str
+        The current phase.
+    detail : str
+        The latest detail that was noted about the current phase.
+
     Examples
     --------
     >>> from scb.jobs.forecast import Forecast
@@ -67,19 +74,9 @@ class Forecast:
         self._costs = dict(costs)
         self._shares = dict.fromkeys(costs, 0.0)  # how much of each phase is done
         self._pace = pace  # at the end of the phase before
-        self._phase = next(iter(self._costs))
-        self._detail = ""
+        self.phase = next(iter(self._costs))
+        self.detail = ""
         self._begun = self._last = clock()  # when this phase began, and when it last went on
-
-    @property
-    def phase(self) -> str:
-        """The current phase."""
-        return self._phase
-
-    @property
-    def detail(self) -> str:
-        """The latest detail that was noted about the current phase."""
-        return self._detail
 
     def expect(self, phase: str, cost: float) -> None:
         """Correct the cost of a phase.
@@ -106,13 +103,13 @@ class Forecast:
             A few words to show next to the name of the phase.
         """
         now = self._clock()
-        self._detail = detail
-        if phase != self._phase:
+        self.detail = detail
+        if phase != self.phase:
             names = list(self._costs)
             for name in names[: names.index(phase)]:
                 self._shares[name] = 1.0
             self._pace = self._measured(now)
-            self._phase = phase
+            self.phase = phase
             self._begun = self._last = now
         if share > self._shares[phase]:
             self._shares[phase] = share
@@ -120,7 +117,7 @@ class Forecast:
 
     def _measured(self, now: float) -> float:
         """The pace: the expected one, corrected by what this phase has taken so far."""
-        done = self._costs[self._phase] * self._shares[self._phase]
+        done = self._costs[self.phase] * self._shares[self.phase]
         if not done:
             return self._pace
         return (_TRUST * self._pace + (now - self._begun)) / (_TRUST + done)
@@ -130,7 +127,7 @@ class Forecast:
         """The number of seconds until everything is done."""
         pace = self._measured(self._last)
         rest = {name: cost * (1 - self._shares[name]) for name, cost in self._costs.items()}
-        current = rest.pop(self._phase) * pace
+        current = rest.pop(self.phase) * pace
         waited = self._clock() - self._last  # for the next piece, of which nothing is known yet
         return max(current - waited, 0.2 * waited if current else 0.0) + pace * sum(rest.values())
 
@@ -139,5 +136,5 @@ class Forecast:
         """The share of the work that is done, by cost and by the time spent on the current part."""
         done = sum(cost * self._shares[name] for name, cost in self._costs.items())
         waited = (self._clock() - self._last) / self._measured(self._last)
-        current = self._costs[self._phase] * (1 - self._shares[self._phase])
+        current = self._costs[self.phase] * (1 - self._shares[self.phase])
         return min((done + min(waited, 0.95 * current)) / sum(self._costs.values()), 1.0)

@@ -4,12 +4,18 @@ one size varied at a time."""
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, log
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from scb.arrays import Array
-from scb.geometry import population_projection, threshold_normalize, threshold_project, trivial_V
+from scb.geometry import (
+    Projector,
+    population_projection,
+    threshold_normalize,
+    threshold_project,
+    trivial_V,
+)
 from scb.jobs.job import Job, Rows, random_task, seed_of
 from scb.metrics import distance_A, distance_V
 from scb.task import Ensemble, Task
@@ -173,7 +179,7 @@ class RateJob(Job):
     sparsity: int = 2
     epsilon: float = 0.0025
     K_P: float = 0.4
-    projector: Literal["euclidean", "mu"] = "euclidean"
+    projector: Projector = "euclidean"
     replicate: int = 0
     eta: float = 0.02
     runs: int = RUNS

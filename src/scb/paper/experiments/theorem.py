@@ -1,10 +1,11 @@
 """Runs inside all assumptions of the theorem, (d) included: T ≥ (NQ)^10."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
+from scb.geometry import Projector
 from scb.jobs.job import Job, Rows
 from scb.jobs.table import Table, where
 from scb.paper.experiments import history_of, shortened, task_of
@@ -23,7 +24,7 @@ class AssumptionsJob(Job):
     label: ClassVar = {"experiment": "theorem", "job": "AssumptionsJob"}
 
     T: int = LONG
-    projector: Literal["euclidean", "mu"] = "mu"
+    projector: Projector = "mu"
     replicate: int = 0
     N: int = 3
     sparsity: int = 1
