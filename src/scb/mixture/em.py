@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scb.kernels.em import em_update, squared_jump
 from scb.mixture.arrays import Flags
 from scb.mixture.data import Rows
-from scb.mixture.model import Mixture, normalised
+from scb.mixture.model import Mixture
 from scb.mixture.newton import Point, newton_step, newton_step_by_products, revived
 from scb.mixture.tuning import TUNING, Tuning
 
@@ -44,6 +45,7 @@ def maximise(
     tolerance: float = 0.02,
     steps: int = 2000,
     enough: float = np.inf,
+    needed: float = np.inf,
     stall: float = 0.0,
     held: Flags | None = None,
     near: bool = False,
@@ -59,6 +61,7 @@ def maximise(
     tolerance : the climb ends when the gap, in nats, is at most this value
     steps : the climb also ends after this number of steps
     enough : the climb also ends at this log-likelihood, or if it seems out of reach
+    needed : the climb also ends if this log-likelihood seems out of reach
     stall : the climb also ends when a few steps together gain less than this
     held : (N, C), entries of P that stay 0
     near : whether the start is known to be close to the maximum, which is also assumed if the gap
@@ -66,6 +69,7 @@ def maximise(
     tuning : how EM and Newton steps follow each other
     """
     climb = _Climb(rows, start, held, near, tuning)
+    needed = min(enough, needed)
     if not np.isfinite(climb.point.loglik):
         # A label of the data is impossible, so there are no derivatives to climb by.
         return Fit(start, np.inf, climb.path)
@@ -75,7 +79,7 @@ def maximise(
         or climb.point.loglik >= enough
         or climb.gained(tuning.stall_steps) < stall
         or climb.gained(tuning.prospect_steps)
-        < tuning.prospect * (enough - climb.path[-1])
+        < tuning.prospect * (needed - climb.path[-1])
         < np.inf
         or climb.exhausted
     ):
@@ -212,16 +216,11 @@ def squared_em_step(
     """
     one = Point.from_rows(rows, constrain(em_step(point)))
     two = constrain(em_step(one))
-    paths = [(point.at.P, one.at.P, two.P), (point.at.q, one.at.q, two.q)]
-    first = [x1 - x0 for x0, x1, _ in paths]
-    second = [x2 - 2 * x1 + x0 for x0, x1, x2 in paths]
-    length, turn = (np.sqrt(sum((x**2).sum() for x in steps)) for steps in (first, second))
-    alpha = max(1.0, length / turn) if turn > 0 else 1.0
-    P, q = (
-        np.maximum(x0 + 2 * alpha * a + alpha**2 * b, TUNING.least_kept * x2)
-        for (x0, _, x2), a, b in zip(paths, first, second, strict=True)
-    )
-    ahead = replace(two, P=normalised(P, 0, two.P), q=normalised(q, 1, two.q))
+    P = np.empty(two.P.shape)
+    q = np.empty(two.q.shape)
+    steps = (x for at in (point.at, one.at, two) for x in (at.P, at.q))
+    squared_jump(*map(np.ascontiguousarray, steps), TUNING.least_kept, P, q)
+    ahead = replace(two, P=P, q=q)
     jump = Point.from_rows(rows, constrain(ahead))
     if jump.loglik >= one.loglik:
         return jump
@@ -231,5 +230,7 @@ def squared_em_step(
 def em_step(point: Point) -> Mixture:
     """One EM step: normalised expected counts. Columns that are never used stay unchanged."""
     at = point.at
-    P = normalised(at.P * point.gP, 0, at.P)
-    return replace(at, P=P, q=normalised(at.q * point.gq, 1, at.q))
+    P = np.empty(at.P.shape)
+    q = np.empty(at.q.shape)
+    em_update(*map(np.ascontiguousarray, (at.P, at.q)), point.gP, point.gq, P, q)
+    return replace(at, P=P, q=q)
