@@ -187,6 +187,12 @@ def test_curvature_equals_its_twin_and_the_differences_of_the_gradient():
     np.testing.assert_allclose(H, -np.array(numeric), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("n", [1, 7, 8, 128, 129, 5_000])
+def test_a_pairwise_sum_is_a_sum(n):
+    x = np.random.default_rng(n).normal(size=n)
+    assert em.pairwise_sum(x) == pytest.approx(x.sum(), rel=1e-12, abs=1e-12)
+
+
 @pytest.mark.parametrize("turns", [True, False])
 def test_em_steps_and_jumps_equal_their_twins(turns):
     """Also where a column or a row is never used, and where three points lie on a line."""

@@ -8,6 +8,30 @@ import numpy as np
 from scb.kernels.compiler import compiled
 
 
+@compiled
+def pairwise_sum(x):
+    """Return the sum of x (n,) in the order of additions of ``np.sum``, to the same bits: where the
+    likelihood is nearly flat, a search does not forget how sums were rounded.
+    """
+    n = x.size
+    if n < 8:
+        total = 0.0
+        for i in range(n):
+            total += x[i]
+        return total
+    if n <= 128:
+        r = x[:8].copy()
+        whole = n - n % 8
+        for i in range(8, whole):
+            r[i % 8] += x[i]
+        total = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]))
+        for i in range(whole, n):
+            total += x[i]
+        return total
+    half = n // 2 - n // 2 % 8
+    return pairwise_sum(x[:half]) + pairwise_sum(x[half:])
+
+
 @compiled(inline=True)
 def normalise(P, q, other_P, other_q):
     """Divide the columns of P and the rows of q by their sums; one whose sum is 0 is copied from
@@ -22,9 +46,7 @@ def normalise(P, q, other_P, other_q):
         for m in range(C):
             P[o, m] = P[o, m] / mass[m] if mass[m] > 0.0 else other_P[o, m]
     for k in range(q.shape[0]):
-        weight = 0.0
-        for j in range(q.shape[1]):
-            weight += q[k, j]
+        weight = pairwise_sum(q[k])
         for j in range(q.shape[1]):
             q[k, j] = q[k, j] / weight if weight > 0.0 else other_q[k, j]
 
@@ -46,13 +68,15 @@ def em_update(P, q, gP, gq, new_P, new_q):
 @compiled(inline=True)
 def squares(x0, x1, x2):
     """Return ‖x₁ − x₀‖² and ‖x₂ − 2x₁ + x₀‖²."""
-    length = 0.0
-    turn = 0.0
-    for i in range(x0.shape[0]):
+    first = np.empty(x0.size)
+    second = np.empty(x0.size)
+    i = 0
+    for k in range(x0.shape[0]):
         for j in range(x0.shape[1]):
-            length += (x1[i, j] - x0[i, j]) ** 2
-            turn += (x2[i, j] - 2 * x1[i, j] + x0[i, j]) ** 2
-    return length, turn
+            first[i] = (x1[k, j] - x0[k, j]) ** 2
+            second[i] = (x2[k, j] - 2 * x1[k, j] + x0[k, j]) ** 2
+            i += 1
+    return pairwise_sum(first), pairwise_sum(second)
 
 
 @compiled(inline=True)
@@ -72,8 +96,9 @@ def squared_jump(P0, q0, P1, q1, P2, q2, least_kept, P, q):
     """
     length_P, turn_P = squares(P0, P1, P2)
     length_q, turn_q = squares(q0, q1, q2)
-    turn = turn_P + turn_q
-    alpha = max(1.0, np.sqrt((length_P + length_q) / turn)) if turn > 0.0 else 1.0
+    length = np.sqrt(length_P + length_q)
+    turn = np.sqrt(turn_P + turn_q)
+    alpha = max(1.0, length / turn) if turn > 0.0 else 1.0
     jump_along(P0, P1, P2, alpha, least_kept, P)
     jump_along(q0, q1, q2, alpha, least_kept, q)
     normalise(P, q, P2, q2)

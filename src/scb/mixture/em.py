@@ -45,7 +45,6 @@ def maximise(
     tolerance: float = 0.02,
     steps: int = 2000,
     enough: float = np.inf,
-    needed: float = np.inf,
     stall: float = 0.0,
     held: Flags | None = None,
     near: bool = False,
@@ -61,7 +60,6 @@ def maximise(
     tolerance : the climb ends when the gap, in nats, is at most this value
     steps : the climb also ends after this number of steps
     enough : the climb also ends at this log-likelihood, or if it seems out of reach
-    needed : the climb also ends if this log-likelihood seems out of reach
     stall : the climb also ends when a few steps together gain less than this
     held : (N, C), entries of P that stay 0
     near : whether the start is known to be close to the maximum, which is also assumed if the gap
@@ -69,7 +67,6 @@ def maximise(
     tuning : how EM and Newton steps follow each other
     """
     climb = _Climb(rows, start, held, near, tuning)
-    needed = min(enough, needed)
     if not np.isfinite(climb.point.loglik):
         # A label of the data is impossible, so there are no derivatives to climb by.
         return Fit(start, np.inf, climb.path)
@@ -79,7 +76,7 @@ def maximise(
         or climb.point.loglik >= enough
         or climb.gained(tuning.stall_steps) < stall
         or climb.gained(tuning.prospect_steps)
-        < tuning.prospect * (needed - climb.path[-1])
+        < tuning.prospect * (enough - climb.path[-1])
         < np.inf
         or climb.exhausted
     ):

@@ -138,12 +138,12 @@ def _tied(data: Data, estimate: Estimate, group: Ints, most: float) -> Tied | No
     rows = data.rows(replace(slots, matrix=group[slots.matrix], matrices=len(means)))
     q = weight_table(estimate.weights, estimate.background)
     start = Mixture(np.column_stack(means), data.label_distribution, q).lifted()
+    fit = maximise(rows, start, tolerance=1e-3, steps=5000)
+    at = fit.mixture
     no_positions = any(len(positions) == 0 for positions in estimate.support)
-    distributions = (label_counts(rows, start) > 0).sum() + no_positions
-    parameters = int((data.N - 1) * distributions + ((q > 0).sum(axis=1) - 1).sum())
-    cost = float(np.log(data.n) * parameters)
-    fit = maximise(rows, start, tolerance=1e-3, steps=5000, needed=(cost - most) / 2)
-    bic = cost - 2 * fit.loglik
+    distributions = (label_counts(rows, at) > 0).sum() + no_positions
+    parameters = int((data.N - 1) * distributions + ((at.q > 0).sum(axis=1) - 1).sum())
+    bic = float(np.log(data.n) * parameters - 2 * fit.loglik)
     return Tied(group, rows, fit, parameters, bic) if bic < most else None
 
 
