@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 
 import scb
-from scb.kernels import mixture, windows
+from scb.kernels import em, mixture, windows
 from scb.mixture.data import Here, Rows
 from scb.mixture.em import climb_by_em, maximise
 from scb.mixture.errors import standard_errors
@@ -169,6 +169,13 @@ def test_curvature_equals_its_twin_and_the_differences_of_the_gradient():
     hP, hq = np.ones_like(P), np.ones_like(q)
     mixture.likelihood_product(*rows.samples, g, q, P, dq, dP, hq, hP)
     np.testing.assert_allclose(np.r_[hP.ravel(), hq.ravel()], H @ np.r_[dP.ravel(), dq.ravel()], rtol=1e-10)
+    # A slot without weight does not move: what the product has there is 0, and the rest is as if it were not there
+    q[1, 2] = dq[1, 2] = 0.0
+    mixture.likelihood_product(*rows.samples, g, q, P, dq, dP, hq, hP)
+    twin = reference.likelihood_curvature(*rows.samples, g, q, P) @ np.r_[dP.ravel(), dq.ravel()]
+    twin[N * N + s + 2] = 0.0
+    np.testing.assert_allclose(np.r_[hP.ravel(), hq.ravel()], twin, rtol=1e-10, atol=1e-10)
+    q = random_rows(N, s, 150, seed=1)[2]
 
     def gradient(theta):
         P_at, q_at = theta[: N * N].reshape(N, N), theta[N * N :].reshape(N, s)
@@ -178,6 +185,34 @@ def test_curvature_equals_its_twin_and_the_differences_of_the_gradient():
     theta, h = np.r_[P.ravel(), q.ravel()], 1e-6
     numeric = [(gradient(theta + h * e) - gradient(theta - h * e)) / (2 * h) for e in np.eye(theta.size)]
     np.testing.assert_allclose(H, -np.array(numeric), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 128, 129, 5_000])
+def test_a_pairwise_sum_is_a_sum(n):
+    x = np.random.default_rng(n).normal(size=n)
+    assert em.pairwise_sum(x) == pytest.approx(x.sum(), rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("turns", [True, False])
+def test_em_steps_and_jumps_equal_their_twins(turns):
+    """Also where a column or a row is never used, and where three points lie on a line."""
+    rng = np.random.default_rng(8)
+    P, q = rng.dirichlet(np.ones(4), 10).T.copy(), rng.dirichlet(np.ones(3), 5)
+    gP, gq = rng.random(P.shape), rng.random(q.shape)
+    gP[:, 3] = 0.0
+    gq[1] = 0.0
+    new = np.ones_like(P), np.ones_like(q)
+    em.em_update(P, q, gP, gq, *new)
+    for ours, twin in zip(new, reference.em_update(P, q, gP, gq), strict=True):
+        np.testing.assert_allclose(ours, twin, rtol=1e-13)
+    np.testing.assert_array_equal(new[0][:, 3], P[:, 3])
+    np.testing.assert_array_equal(new[1][1], q[1])
+    last = rng.dirichlet(np.ones(4), 10).T.copy(), rng.dirichlet(np.ones(3), 5)
+    points = [(P, q), new, last if turns else new]
+    jump = np.ones_like(P), np.ones_like(q)
+    em.squared_jump(*(x for point in points for x in point), 0.02, *jump)
+    for ours, twin in zip(jump, reference.squared_jump(points, 0.02), strict=True):
+        np.testing.assert_allclose(ours, twin, rtol=1e-12)
 
 
 def test_newton_solves_on_the_tangent_space():

@@ -142,6 +142,26 @@ def likelihood_gradient(
     return float(total), gq, gP
 
 
+def em_update(P: Array, q: Array, gP: Array, gq: Array) -> tuple[Array, Array]:
+    """Expected counts P·gP and q·gq, the columns of P and the rows of q divided by their sums; unchanged where a sum is 0."""
+    return _normalised(P * gP, 0, P), _normalised(q * gq, 1, q)
+
+
+def squared_jump(points: list[tuple[Array, Array]], least_kept: float) -> tuple[Array, Array]:
+    """The squared extrapolation of three points (P, q), which keeps a part of the last one."""
+    paths = list(zip(*points, strict=True))
+    length = sum(((x1 - x0) ** 2).sum() for x0, x1, _ in paths)
+    turn = sum(((x2 - 2 * x1 + x0) ** 2).sum() for x0, x1, x2 in paths)
+    alpha = max(1.0, np.sqrt(length / turn)) if turn > 0 else 1.0
+    P, q = (np.maximum(x0 + 2 * alpha * (x1 - x0) + alpha**2 * (x2 - 2 * x1 + x0), least_kept * x2) for x0, x1, x2 in paths)
+    return _normalised(P, 0, points[2][0]), _normalised(q, 1, points[2][1])
+
+
+def _normalised(counts: Array, axis: int, otherwise: Array) -> Array:
+    mass = counts.sum(axis=axis, keepdims=True)
+    return np.where(mass > 0, counts / np.where(mass > 0, mass, 1.0), otherwise)
+
+
 def gathered(tokens: NDArray[Any], starts: NDArray[Any], last: NDArray[Any], positions: NDArray[Any], nothing: int) -> NDArray[Any]:
     """(n, s): the tokens of each sample at the positions of its last token; ``nothing`` where a position is negative."""
     chosen = positions[last]

@@ -41,7 +41,12 @@ def likelihood_gradient(tokens, last, label, weight, g, q, P, gq, gP):
     for i in range(n):
         k = last[i]
         o = label[i]
-        f = mix_slots(tokens, q, P, i, k, o, g[i], p)
+        f = 0.0
+        for j in range(s):
+            if q[k, j] > 0.0:
+                x = tokens[i, j]
+                p[j] = P[o, x] if x < C else g[i]
+                f += q[k, j] * p[j]
         total += weight[i] * np.log(f)
         r = weight[i] / f
         for j in range(s):
@@ -160,35 +165,35 @@ def likelihood_product(tokens, last, label, weight, g, q, P, dq, dP, hq, hP):
     """Write minus the second derivatives of the log-likelihood times a direction (dq, dP) into hq
     and hP, without forming a matrix.
 
-    This needs one pass over the samples, as for the gradient. The background does not move. Twin:
-    ``likelihood_curvature`` times the direction.
+    This needs one pass over the samples, as for the gradient. The background does not move, nor
+    does a weight that is 0. Twin: ``likelihood_curvature`` times the direction.
     """
     n, s = tokens.shape
     C = P.shape[1]
     hq[:] = 0.0
     hP[:] = 0.0
+    p = np.empty(s)
+    dp = np.empty(s)
     for i in range(n):
         k = last[i]
         o = label[i]
         f = 0.0
         change = 0.0
         for j in range(s):
-            x = tokens[i, j]
-            if x < C:
-                f += q[k, j] * P[o, x]
-                change += dq[k, j] * P[o, x] + q[k, j] * dP[o, x]
-            else:
-                f += q[k, j] * g[i]
-                change += dq[k, j] * g[i]
+            if q[k, j] > 0.0:
+                x = tokens[i, j]
+                p[j] = P[o, x] if x < C else g[i]
+                dp[j] = dP[o, x] if x < C else 0.0
+                f += q[k, j] * p[j]
+                change += dq[k, j] * p[j] + q[k, j] * dp[j]
         r = weight[i] / f
         change /= f
         for j in range(s):
-            x = tokens[i, j]
-            if x < C:
-                hq[k, j] += r * (P[o, x] * change - dP[o, x])
-                hP[o, x] += r * (q[k, j] * change - dq[k, j])
-            else:
-                hq[k, j] += r * g[i] * change
+            if q[k, j] > 0.0:
+                hq[k, j] += r * (p[j] * change - dp[j])
+                x = tokens[i, j]
+                if x < C:
+                    hP[o, x] += r * (q[k, j] * change - dq[k, j])
 
 
 @compiled

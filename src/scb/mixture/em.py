@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scb.kernels.em import em_update, squared_jump
 from scb.mixture.arrays import Flags
 from scb.mixture.data import Rows
-from scb.mixture.model import Mixture, normalised
+from scb.mixture.model import Mixture
 from scb.mixture.newton import Point, newton_step, newton_step_by_products, revived
 from scb.mixture.tuning import TUNING, Tuning
 
@@ -212,16 +213,11 @@ def squared_em_step(
     """
     one = Point.from_rows(rows, constrain(em_step(point)))
     two = constrain(em_step(one))
-    paths = [(point.at.P, one.at.P, two.P), (point.at.q, one.at.q, two.q)]
-    first = [x1 - x0 for x0, x1, _ in paths]
-    second = [x2 - 2 * x1 + x0 for x0, x1, x2 in paths]
-    length, turn = (np.sqrt(sum((x**2).sum() for x in steps)) for steps in (first, second))
-    alpha = max(1.0, length / turn) if turn > 0 else 1.0
-    P, q = (
-        np.maximum(x0 + 2 * alpha * a + alpha**2 * b, TUNING.least_kept * x2)
-        for (x0, _, x2), a, b in zip(paths, first, second, strict=True)
-    )
-    ahead = replace(two, P=normalised(P, 0, two.P), q=normalised(q, 1, two.q))
+    P = np.empty(two.P.shape)
+    q = np.empty(two.q.shape)
+    steps = (x for at in (point.at, one.at, two) for x in (at.P, at.q))
+    squared_jump(*map(np.ascontiguousarray, steps), TUNING.least_kept, P, q)
+    ahead = replace(two, P=P, q=q)
     jump = Point.from_rows(rows, constrain(ahead))
     if jump.loglik >= one.loglik:
         return jump
@@ -231,5 +227,7 @@ def squared_em_step(
 def em_step(point: Point) -> Mixture:
     """One EM step: normalised expected counts. Columns that are never used stay unchanged."""
     at = point.at
-    P = normalised(at.P * point.gP, 0, at.P)
-    return replace(at, P=P, q=normalised(at.q * point.gq, 1, at.q))
+    P = np.empty(at.P.shape)
+    q = np.empty(at.q.shape)
+    em_update(*map(np.ascontiguousarray, (at.P, at.q)), point.gP, point.gq, P, q)
+    return replace(at, P=P, q=q)

@@ -7,17 +7,18 @@ nearest to a common line are merged, and everything is fitted again at the same 
 evidence for each position is still taken from the fit with a matrix for each lag.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from scb.arrays import Array, Ints
-from scb.mixture.data import Data
-from scb.mixture.em import maximise
+from scb.mixture.data import Data, Rows
+from scb.mixture.em import Fit, maximise
 from scb.mixture.errors import Errors, label_counts, standard_errors
 from scb.mixture.fit import Estimate, fit_mixture
 from scb.mixture.model import Mixture, weight_table
@@ -40,15 +41,23 @@ def fit_matrices(
     fit = partial(fit_mixture, data, shrink=shrink, errors=errors, **options)
     if matrices in ("shared", 1):
         return fit(matrices="shared")
-    full = best = fit(matrices="per_lag")
+    full = fit(matrices="per_lag")
     if matrices == "per_lag":
-        return best
-    for group in _merged(data, full, 2 if matrices == "auto" else matrices):
-        fewer = _fitted(data, full, group, shrink, errors)
-        if matrices == "auto" and bic_of(fewer, data.n) >= bic_of(best, data.n):
+        return full
+    groups = _merged(data, full, 2 if matrices == "auto" else matrices)
+    bic = bic_of(full, data.n)
+    if matrices != "auto":
+        # Each fit starts from the matrices of all lags, so only the last one counts
+        groups = deque(groups, maxlen=1)
+        bic = np.inf
+    best = None
+    for group in groups:
+        fewer = _tied(data, full, group, bic)
+        if fewer is None:
             break
         best = fewer
-    return best
+        bic = fewer.bic
+    return full if best is None else _estimate(data, full, best, shrink, errors)
 
 
 def matrices_of(estimate: Estimate) -> Matrices:
@@ -108,25 +117,46 @@ def _off(lines: Array) -> float:
     return float(squares[:-1].sum())
 
 
-def _fitted(
-    data: Data, estimate: Estimate, group: Ints, shrink: float | None, errors: Errors
-) -> Estimate:
-    """The fit with a matrix for each group (L,) of positions."""
+class Tied(NamedTuple):
+    """A fit with a matrix for each group of positions."""
+
+    group: Ints  # (L,)
+    rows: Rows
+    fit: Fit
+    parameters: int
+    bic: float
+
+
+def _tied(data: Data, estimate: Estimate, group: Ints, most: float) -> Tied | None:
+    """The fit with a matrix for each group (L,) of positions; None if its BIC is at least
+    ``most``.
+    """
     P = _matrices(estimate)
-    tied = [P[group == g].mean(axis=0) for g in range(group.max() + 1)]
+    means = [P[group == g].mean(axis=0) for g in range(group.max() + 1)]
     slots = Slots.from_support(estimate.support, estimate.owners)
-    rows = data.rows(replace(slots, matrix=group[slots.matrix], matrices=len(tied)))
+    rows = data.rows(replace(slots, matrix=group[slots.matrix], matrices=len(means)))
     q = weight_table(estimate.weights, estimate.background)
-    start = Mixture(np.column_stack(tied), data.label_distribution, q).lifted()
+    start = Mixture(np.column_stack(means), data.label_distribution, q).lifted()
     fit = maximise(rows, start, tolerance=1e-3, steps=5000)
+    at = fit.mixture
+    no_positions = any(len(positions) == 0 for positions in estimate.support)
+    distributions = (label_counts(rows, at) > 0).sum() + no_positions
+    parameters = int((data.N - 1) * distributions + ((at.q > 0).sum(axis=1) - 1).sum())
+    bic = float(np.log(data.n) * parameters - 2 * fit.loglik)
+    return Tied(group, rows, fit, parameters, bic) if bic < most else None
+
+
+def _estimate(
+    data: Data, estimate: Estimate, tied: Tied, shrink: float | None, errors: Errors
+) -> Estimate:
+    """The estimate of a matrix for each position, with the matrices that groups of them share."""
+    group, rows, fit, parameters, _ = tied
     at = fit.mixture
     P_errors, q_errors = errors(rows, at)
     smaller = None if shrink is None else shrunk(rows, at, data.label_distribution, shrink)
     at = at if smaller is None else smaller[0].at
-    counts = label_counts(rows, at)
     sizes = [len(positions) for positions in estimate.support]
     columns = (data.N * group[:, None] + np.arange(data.N)).ravel()
-    distributions = (counts > 0).sum() + (0 in sizes)
     return replace(
         estimate,
         P=at.P[:, columns],
@@ -134,9 +164,9 @@ def _fitted(
         weights=[row[1 : 1 + size] for row, size in zip(at.q, sizes, strict=True)],
         weight_errors=[row[1 : 1 + size] for row, size in zip(q_errors, sizes, strict=True)],
         background=at.q[:, 0].copy(),
-        counts=counts[columns],
+        counts=label_counts(rows, at)[columns],
         loglik=fit.loglik,
         gap=fit.gap,
         path=fit.path,
-        parameters=int((data.N - 1) * distributions + ((at.q > 0).sum(axis=1) - 1).sum()),
+        parameters=parameters,
     )

@@ -138,6 +138,8 @@ def quotient(a: Array | float, b: Array) -> Array:
 def normalised(counts: Array, axis: int, otherwise: Array) -> Array:
     """Counts divided by their sums along an axis, or ``otherwise`` where a sum is 0."""
     mass = counts.sum(axis=axis, keepdims=True)
+    if (mass > 0).all():
+        return counts / mass
     return np.where(mass > 0, counts / np.where(mass > 0, mass, 1.0), otherwise)
 
 

@@ -86,15 +86,15 @@ def candidates(
     """
     data = search.data
     occurring = np.flatnonzero(data.counts).tolist()
-    gains, new_tables, pooled = _gains_by_state(search, rows, fit, least)
+    gains, new_tables, pooled = _gains_by_state(search, rows, fit, barred, least)
     proposed = set(search.best_pairs(gains, 0.0, barred, most))
     sources: dict[int, Tables] = {}
     for k, t in sorted(proposed & new_tables.keys()):
         sources[t] = added([*([sources[t]] if t in sources else []), new_tables[k, t]])
     if len(occurring) > 1 and least > 0:
         came, expected = pooled or data.total(Partition.label_tables, fit.mixture, rows=rows)
-        gain = _new_matrix_gains(data, occurring, came, expected, least)
-        gain[[*(search.mixture.owners or ()), *(t for _, t in barred), data.T - 1]] = -np.inf
+        closed = [*(search.mixture.owners or ()), *(t for _, t in barred), data.T - 1]
+        gain = _new_matrix_gains(data, occurring, came, expected, closed, least)
         best = int(gain.argmax())
         if gain[best] >= 0:
             proposed |= {(k, best) for k in occurring}
@@ -116,7 +116,7 @@ def _first_matrix(came: Array, expected: Array, distribution: Array) -> Array:
 
 
 def _gains_by_state(
-    search: Selection, rows: Rows, fit: Fit, least: float
+    search: Selection, rows: Rows, fit: Fit, barred: list[Pair], least: float
 ) -> tuple[Array, dict[Pair, Tables], Tables | None]:
     """The gains (K, T) of all positions, the tables (token, label) that new matrices may start
     from, and the tables (T, token, label) of all states together; None if one state did not need
@@ -137,7 +137,8 @@ def _gains_by_state(
             continue
         if data.K == 1:
             came, expected = data.total(Partition.label_tables, fit.mixture, rows=rows)
-            gains[k, new] = _new_matrix_gains(data, [k], came, expected, least)[new]
+            closed = [*search.support[k], *(t for _, t in barred)]
+            gains[k, new] = _new_matrix_gains(data, [k], came, expected, closed, least)[new]
         else:
             scores = data.total(Partition.source_tables, k, fit.mixture, rows=rows)
             pooled = [added([*pooled, scores])]
@@ -187,29 +188,29 @@ def _weight_gains(search: Selection, rows: Rows, fit: Fit, least: float) -> Arra
 
 
 def _new_matrix_gains(
-    data: Data, states: list[int], came: Array, expected: Array, least: float
+    data: Data, states: list[int], came: Array, expected: Array, closed: list[int], least: float
 ) -> Array:
     """(T,): by how much twice the log-likelihood ratio of a whole new matrix at each position
     exceeds ``least`` times its cost; from the labels that came and those to be expected, tables (T,
-    N, N) of (token, label).
+    N, N) of (token, label). It is −∞ for positions that are ``closed``, and for others that
+    certainly are not the best or do not exceed their cost.
 
     It is the ratio of two independent models of the label given the token, of which the second
     knows what to expect. Its columns are shrunk to that.
     """
-    statistics = np.zeros(data.T)
-    prices = np.zeros(data.T)
-    for t in range(data.T):
+    more = np.divide(came, expected, out=np.ones_like(came), where=came > 0)
+    statistics = 2 * (came * np.log(more)).sum(axis=(1, 2))
+    # Before the price of the matrix
+    most = statistics - least * matrix_costs(data, states, np.zeros(data.T))
+    most[closed] = -np.inf
+    gains = np.full(data.T, -np.inf)
+    for t in np.argsort(-most, kind="stable").tolist():
+        if most[t] < max(gains.max(), 0.0):
+            break
         total = expected[t].sum(axis=1, keepdims=True)
         base = quotient(expected[t], np.broadcast_to(total, expected[t].shape)).T
-        statistics[t] = 2 * _log_likelihood_ratio(came[t], expected[t])
-        prices[t] = column_prices(came[t].T, base).sum()
-    return statistics - least * matrix_costs(data, states, prices)
-
-
-def _log_likelihood_ratio(came: Array, expected: Array) -> float:
-    """Σ C log(C/E), over the entries where a label came."""
-    there = came > 0
-    return float((came[there] * np.log(came[there] / expected[there])).sum())
+        gains[t] = most[t] - 2 * least * column_prices(came[t].T, base).sum()
+    return gains
 
 
 def _full_prices(data: Data, k: int) -> Array:

@@ -2,7 +2,7 @@
 the constraint that columns sum to 1.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,6 +59,9 @@ class Information:
     qq: Array
     free_P: NDArray[np.bool_]
     free_q: NDArray[np.bool_]
+    # Inverses of the blocks of rows of P, by row and free entries: the rounds of a Newton step
+    # differ in a few rows
+    _inverses: dict[tuple[int, bytes], Array] = field(default_factory=dict, repr=False)
 
     @classmethod
     def from_contexts(
@@ -209,7 +212,7 @@ class Information:
             x + ridge * np.einsum("...mm->...m", x)[..., None] * np.eye(x.shape[-1])
             for x in (self.PP, self.qq)
         )
-        return replace(self, PP=PP, qq=qq)
+        return replace(self, PP=PP, qq=qq, _inverses={})
 
     def inverse(self) -> "Inverse | None":
         """Compute the inverse on the tangent space of the constraints, in parts.
@@ -226,12 +229,9 @@ class Information:
         """
         K, s = self.free_q.shape
         N, C = self.free_P.shape
-        both = self.free_P[:, :, None] & self.free_P[:, None, :]
-        held = np.eye(C) * ~self.free_P[:, None, :]
-        rows = inverse_if_definite(np.where(both, self.PP, held))
+        rows = self._inverse_rows()
         if rows is None:
             return None
-        rows = np.where(both, rows, 0.0)
         middle = np.linalg.inv(rows.sum(axis=0) + np.diag(~self.free_P.any(axis=0)))
         basis = tangent(self.free_q)  # (K·s, r)
         cross = self.Pq.reshape(N, C, K * s) @ basis * self.free_P[:, :, None]
@@ -243,6 +243,27 @@ class Information:
         ).T @ moved.reshape(N * C, -1)
         cov = inverse_if_definite(schur) if schur.size else schur
         return None if cov is None else Inverse(rows, middle, moved, cov, basis)
+
+    def _inverse_rows(self) -> Array | None:
+        """(N, C, C): the inverse of the block of each row of P, 0 at entries that are not free;
+        None if one is singular.
+        """
+        keys = [(o, free.tobytes()) for o, free in enumerate(self.free_P)]
+        new = [key for key in keys if key not in self._inverses]
+        if new:
+            # Without a copy if all are new
+            at = [o for o, _ in new] if len(new) < len(keys) else slice(None)
+            free = self.free_P[at]
+            both = free[:, :, None] & free[:, None, :]
+            held = np.eye(free.shape[1]) * ~free[:, None, :]
+            inverses = inverse_if_definite(np.where(both, self.PP[at], held))
+            if inverses is None:
+                return None
+            inverses = np.where(both, inverses, 0.0)
+            self._inverses.update(zip(new, inverses, strict=True))
+            if len(new) == len(keys):
+                return inverses
+        return np.array([self._inverses[key] for key in keys])
 
 
 class Inverse(NamedTuple):

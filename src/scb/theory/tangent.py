@@ -36,11 +36,12 @@ def inverse_if_definite(matrices: Array) -> Array | None:
         return None
     scale = 1 / np.sqrt(diagonal)
     both = scale[..., :, None] * scale[..., None, :]
+    scaled = matrices * both
     try:
-        pivots = np.einsum("...ii->...i", np.linalg.cholesky(matrices * both))
+        pivots = np.einsum("...ii->...i", np.linalg.cholesky(scaled))
     except np.linalg.LinAlgError:
         return None
-    return np.linalg.inv(matrices * both) * both if (pivots**2 > 1e-10).all() else None
+    return np.linalg.inv(scaled) * both if (pivots**2 > 1e-10).all() else None
 
 
 def tangent(free: NDArray[np.bool_]) -> Array:

@@ -126,10 +126,13 @@ def histories_of(partition: Partition, shape: Shape, depth: int) -> Histories:
     history.
     """
     positions = np.arange(shape.T - 1, shape.T - 1 - depth, -1)
-    tokens = partition.gather(np.tile(positions, (shape.K, 1)), shape.N).astype(np.int64)
-    unbroken = np.logical_and.accumulate(tokens < shape.N, axis=1)
-    digits = np.where(unbroken, tokens + 1, 0) * (shape.N + 1) ** np.arange(depth)
-    return Histories(digits.sum(axis=1), partition.label)
+    tokens = partition.gather(np.tile(positions, (shape.K, 1)), shape.N)
+    history = np.zeros(partition.n, np.int64)
+    unbroken = np.ones(partition.n, bool)
+    for j, token in enumerate(tokens.T):
+        unbroken &= token < shape.N
+        history += unbroken * (token.astype(np.int64) + 1) * (shape.N + 1) ** j
+    return Histories(history, partition.label)
 
 
 def _held_labels(data: Data, depth: int) -> HeldLabels:

@@ -89,7 +89,8 @@ def history_codes(codes: Ints, N: int, depth: int) -> Ints:
     return history
 
 
-class Level(NamedTuple):
+@dataclass(frozen=True)
+class Level:
     """The distinct histories of one length, sorted, and the labels that followed them, with an
     entry for each pair of a history and a label.
     """
@@ -111,10 +112,15 @@ class Level(NamedTuple):
         bounds = np.append(first, codes.size)
         return cls(N, history[first], bounds, codes, counts.astype(float), kinds.astype(float))
 
-    @property
+    @cached_property
     def sizes(self) -> Ints:
         """(S,): how many distinct labels followed each history."""
         return np.diff(self.bounds)
+
+    @cached_property
+    def totals(self) -> Array:
+        """(S,): how many labels followed each history."""
+        return self.sums(self.counts)
 
     def sums(self, values: Array) -> Array:
         """(S,): the sum of values (J,) over the entries of each history."""
