@@ -115,3 +115,30 @@ def test_a_second_interrupt_changes_nothing(tmp_path, line):
     assert process.returncode == 130, errors
     assert errors.startswith(f"scb: interrupted; what is done is kept, go on with: scb {line[0]} ")
     assert errors.count("\n") == 1
+
+
+INTERRUPTED_AT_ITS_END = """
+import os, signal
+from scb.jobs.processes import Worker, processes
+
+if __name__ == "__main__":
+    end = Worker.end
+
+    def interrupted(worker):
+        os.kill(os.getpid(), signal.SIGINT)
+        return end(worker)
+
+    Worker.end = interrupted
+    try:
+        with processes(2) as pool:
+            print(sorted(pool.each(abs, [(-1,), (2,)])))
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+def test_an_interrupt_while_workers_are_ended_leaves_none(tmp_path):
+    """Python waits for those that are left when it ends, and they would wait for Python."""
+    (tmp_path / "script.py").write_text(INTERRUPTED_AT_ITS_END)
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr, done.returncode) == ("[1, 2]\ninterrupted\n", "", 0)

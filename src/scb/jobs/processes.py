@@ -121,7 +121,7 @@ class Processes:
     def _start(self) -> Worker:
         self._started += 1
         try:
-            with _starting():
+            with _interrupts_held_back():
                 self._running.append(Worker(self._started))
         except OSError as error:
             raise _not_started(error.strerror or str(error)) from None
@@ -191,15 +191,17 @@ def processes(workers: int, note: Note = print) -> Iterator[Processes]:
     try:
         yield pool
     finally:
-        pool.end()
+        # A worker that a second Ctrl-C left running would be waited for without end
+        with _interrupts_held_back():
+            pool.end()
 
 
 @contextmanager
-def _starting() -> Iterator[None]:
-    """Around the start of a process, which ignores Ctrl-C: a terminal sends it to all processes,
-    and this one ends the others.
+def _interrupts_held_back() -> Iterator[None]:
+    """Around the start and the end of processes. A process that is started here ignores Ctrl-C: a
+    terminal sends it to all processes, and this one ends the others.
 
-    A Ctrl-C for this process waits until the start is over. A mask alone does not hold it back,
+    A Ctrl-C for this process waits until the context is over. A mask alone does not hold it back,
     because another thread may receive it.
     """
     if not hasattr(signal, "pthread_sigmask"):
