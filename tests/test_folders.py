@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import scb
+from commands import forked
 from scb.cli import main
 from scb.files import WriteError, write_atomically
 from scb.folders import RECORD, opened
@@ -416,16 +417,16 @@ def test_a_full_disk_names_the_file_and_how_to_go_on(here):
         pytest.skip("a small file system cannot be mounted here")
     options = {"capture_output": True, "text": True, "env": ENVIRONMENT}
     try:
-        result = subprocess.run([SCB, *TRAIN, "--T", "4000", "--out", "disk/a run"], **options)
+        result = subprocess.run([forked(), *TRAIN, "--T", "4000", "--out", "disk/a run"], **options)
         said = "scb: cannot write disk/a run/run.safetensors: No space left on device; go on with: scb train --out"
         assert (result.returncode, result.stderr) == (2, f"{said} 'disk/a run' --resume\n")
         assert not list(disk.rglob(".*.partial"))
         (disk / "ballast").write_bytes(bytes(8000))
-        result = subprocess.run([SCB, *fit("--out", "disk/fit")], **options)
+        result = subprocess.run([forked(), *fit("--out", "disk/fit")], **options)
         assert (result.returncode, result.stderr.count("\n")) == (2, 1)
         assert result.stderr.startswith("scb: cannot write disk/fit")
         subprocess.run(["mount", "-o", "remount,size=1m", disk], check=True)
-        assert subprocess.run([SCB, "train", "--out", "disk/a run", "--resume"], **options).returncode == 0
+        assert subprocess.run([forked(), "train", "--out", "disk/a run", "--resume"], **options).returncode == 0
     finally:
         subprocess.run(["umount", disk], check=True)
 

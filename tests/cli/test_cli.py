@@ -10,6 +10,7 @@ import numpy as np
 import psutil
 import pytest
 
+from commands import forked
 from scb.cli import COMMANDS, main
 from scb.task import Task
 from scb.training.run import Run
@@ -21,7 +22,7 @@ ENVIRONMENT = {"COLUMNS": "80", "TERM": "dumb", "PATH": "/usr/bin", "NUMBA_NUM_T
 
 def scb(*arguments, **kwargs):
     return subprocess.run(
-        [SCB, *arguments],
+        [forked(), *arguments],
         capture_output=True,
         text=True,
         env=ENVIRONMENT,

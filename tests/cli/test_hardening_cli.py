@@ -13,6 +13,7 @@ import pytest
 
 import scb
 import scb.cli.train
+from commands import forked
 from scb.cli import main
 from scb.cli.advice import advise
 from scb.cli.terminal import terminal
@@ -28,9 +29,9 @@ TASK = scb.Task.random(3, 40, 2, seed=0)
 NOT_UTF8 = os.fsdecode(b"na\xefve")
 
 
-def call(*arguments, **kwargs):
+def call(*arguments, program=None, **kwargs):
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | kwargs
-    return subprocess.run([SCB, *arguments], text=True, errors="replace", **{"env": ENVIRONMENT} | streams)
+    return subprocess.run([program or forked(), *arguments], text=True, errors="replace", **{"env": ENVIRONMENT} | streams)
 
 
 def shell(line, cwd):
@@ -52,7 +53,8 @@ def shell(line, cwd):
 )
 @pytest.mark.parametrize("command", [("plan", "3", "5000", "2"), ("--version",), ("--help",), QUICK])
 def test_output_that_nobody_takes_ends_no_work(tmp_path, command, redirection, status, said):
-    result = shell(f"{shlex.join([str(SCB), *command])} {redirection}", tmp_path)
+    program = forked() if command == QUICK else SCB
+    result = shell(f"{shlex.join([str(program), *command])} {redirection}", tmp_path)
     assert (result.returncode, result.stderr) == (status, said)
     if command == QUICK:
         assert scb.Run.load(tmp_path / "runs" / "1").finished
@@ -60,7 +62,7 @@ def test_output_that_nobody_takes_ends_no_work(tmp_path, command, redirection, s
 
 
 def test_what_is_wrong_is_said_where_stdout_is_full(tmp_path):
-    result = shell(f"{SCB} plan 3 50 90 > /dev/full", tmp_path)
+    result = shell(f"{forked()} plan 3 50 90 > /dev/full", tmp_path)
     assert (result.returncode, result.stderr) == (2, "scb: sparsity = 90: it must be at most 50\n")
 
 
@@ -101,7 +103,7 @@ def test_a_name_that_is_too_long_is_said_without_its_middle(tmp_path):
 
 
 def test_a_directory_that_was_deleted_is_refused(tmp_path, monkeypatch):
-    result = shell(f"mkdir gone; cd gone; rmdir ../gone; {shlex.join([str(SCB), *QUICK])}", tmp_path)
+    result = shell(f"mkdir gone; cd gone; rmdir ../gone; {shlex.join([str(forked()), *QUICK])}", tmp_path)
     assert (result.returncode, result.stderr) == (2, "scb: runs: No such file or directory\n")
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
@@ -127,7 +129,7 @@ def test_too_little_address_space_is_one_line(tmp_path, megabytes):
     def limit():
         resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
 
-    result = call(*QUICK, cwd=tmp_path, preexec_fn=limit)
+    result = call(*QUICK, program=SCB, cwd=tmp_path, preexec_fn=limit)
     said = f"scb: out of memory ('ulimit -v' allows {megabytes} MB, and at least 1,024 are needed)\n"
     assert (result.returncode, result.stderr) == (2, said)
     assert list(tmp_path.iterdir()) == []
@@ -137,7 +139,7 @@ def test_a_task_that_does_not_fit_is_one_line(tmp_path):
     def limit():
         resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
 
-    result = call("train", "--T", "2000000000", cwd=tmp_path, preexec_fn=limit)
+    result = call("train", "--T", "2000000000", program=SCB, cwd=tmp_path, preexec_fn=limit)
     assert result.returncode == 2
     assert result.stderr.startswith("scb: out of memory (")
     assert result.stderr.count("\n") == 1

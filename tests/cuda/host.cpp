@@ -26,10 +26,10 @@ alignas(16) unsigned char pool[POOL];
 bool descending = false;
 
 struct Thread {
-    ucontext_t context;  // for the first turn
+    ucontext_t context;  // for the very first turn
     jmp_buf place;       // where it waits: jumps, unlike contexts, ask nothing of the system
     char* stack;
-    bool begun, over;
+    bool over;
 };
 Thread threads[1024];  // at fixed places: a context points into itself
 jmp_buf home;
@@ -37,37 +37,33 @@ unsigned current;
 void (*body)(void*);
 void* body_argument;
 
-void run() {
-    body(body_argument);
-    threads[current].over = true;
-    _longjmp(home, 1);
-}
-
 void barrier() {
     if (!_setjmp(threads[current].place)) _longjmp(home, 1);
     thread_of_block.x = current;
 }
 
+void run() {
+    for (;;) {  // one block after the other
+        body(body_argument);
+        threads[current].over = true;
+        barrier();
+    }
+}
+
 void take_turn(Thread& thread) {
     if (_setjmp(home)) return;
-    if (thread.begun) _longjmp(thread.place, 1);
-    thread.begun = true;
+    if (thread.stack) _longjmp(thread.place, 1);
+    thread.stack = (char*)malloc(STACK);
+    getcontext(&thread.context);
+    thread.context.uc_stack.ss_sp = thread.stack;
+    thread.context.uc_stack.ss_size = STACK;
     makecontext(&thread.context, run, 0);
     setcontext(&thread.context);
 }
 
 void run_block() {
     unsigned count = block.x;
-    for (unsigned i = 0; i < count; ++i) {
-        Thread& thread = threads[i];
-        if (!thread.stack) thread.stack = (char*)malloc(STACK);
-        if (!thread.context.uc_stack.ss_sp) {
-            getcontext(&thread.context);
-            thread.context.uc_stack.ss_sp = thread.stack;
-            thread.context.uc_stack.ss_size = STACK;
-        }
-        thread.begun = thread.over = false;
-    }
+    for (unsigned i = 0; i < count; ++i) threads[i].over = false;
     memset(pool, 0xa5, POOL);  // shared memory holds anything at first
     for (bool any = true; any;) {
         any = false;

@@ -267,11 +267,11 @@ def test_steps_beyond_evaluations_are_those_between_them(monkeypatch, options, e
     looks = []
     taken = Cuda.take_together
     monkeypatch.setattr(Cuda, "take_together", lambda *given: looks.append(taken(*given)) or looks[-1])
-    alone = scb.train(task, recipe, 5, device="cuda", every=every)
+    alone = scb.train(task, recipe, 5, device="cuda", every=every, judge_samples=50)
     assert every > 3 or any(look[0].looks is not None for look in looks)
     assert (alone.diverged is not None) == ("eta" in options)
     looks.clear()
-    watched = scb.train(task, recipe, 5, device="cuda", every=every, callbacks=[lambda run: None])
+    watched = scb.train(task, recipe, 5, device="cuda", every=every, judge_samples=50, callbacks=[lambda run: None])
     assert not any(look[0].looks for look in looks)
     np.testing.assert_array_equal(watched.A, alone.A)
     np.testing.assert_array_equal(watched.V, alone.V)

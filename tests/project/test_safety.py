@@ -13,9 +13,11 @@ import pytest
 from numba.core.event import install_recorder
 
 import scb
+from commands import forked
 from scb.files import SLOT, read_json, remove_abandoned, seal, write_atomically
 from scb.inputs import DamagedFileError, InputError, InputTypeError
 from scb.jobs.table_file import read_table, write_table
+from scb.kernels.step.fused import take_steps
 from scb.sequences.model_file import load_model
 from scb.task import Task
 from scb.task.sampling import Batch, generate, sample
@@ -32,8 +34,8 @@ ENVIRONMENT = {"COLUMNS": "80", "TERM": "dumb", "PATH": "/usr/bin", "NUMBA_NUM_T
 TASK = Task.random(3, 40, 2, seed=1)
 
 
-def command(*arguments, **options):
-    return subprocess.run([SCB, *arguments], capture_output=True, env=ENVIRONMENT | options.pop("env", {}), **options)
+def command(*arguments):
+    return subprocess.run([forked(), *arguments], capture_output=True, env=ENVIRONMENT)
 
 
 def short(task, **options):
@@ -355,6 +357,14 @@ def test_an_integer_for_a_number_compiles_nothing():
     assert [type(x) for x in (stage.steps, stage.eta_V, stage.eta_A, stage.lam)] == [int, float, float, float]
 
 
+def test_tasks_with_one_position_use_the_kernels_of_all_others():
+    train(TASK, short(TASK))
+    compiled = len(take_steps.signatures)
+    single = Task.random(3, 40, 1)
+    train(single, short(single))
+    assert len(take_steps.signatures) == compiled
+
+
 # ------------------------------------------------------------------------------ 10: recipes that do not fit
 
 
@@ -467,6 +477,9 @@ def test_a_full_disk_is_told(model):
 
 
 def test_locales_without_utf_8(model, tmp_path):
+    def command(*arguments, env):
+        return subprocess.run([SCB, *arguments], capture_output=True, env=ENVIRONMENT | env)
+
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     assert command("plan", "3", "100", "2", env=plain).returncode == 0
     trained = command("train", "--recipe", "paper", "--T", "40", "--set", "steps=[2,2,0]", "--out", tmp_path / "run", env=plain)

@@ -20,6 +20,7 @@ from matplotlib.collections import QuadMesh
 from numpy.testing import assert_allclose, assert_array_equal
 
 import scb
+from commands import forked
 from scb.files import read_json, write_json
 from scb.jobs.job import Job, task_seed
 from scb.jobs.pool import BATCH_SECONDS, InProcess, Pace, run_batch, run_jobs
@@ -67,7 +68,7 @@ ALL_KINDS = {**KINDS} | {name: kind_of(name, job) for name, job in EXPERIMENTS.i
 
 
 def command(*arguments):
-    return subprocess.run([SCB, "sweep", *arguments], capture_output=True, text=True, timeout=120, env=NARROW)
+    return subprocess.run([forked(), "sweep", *arguments], capture_output=True, text=True, timeout=120, env=NARROW)
 
 
 def on_disk(directory, sweep):
