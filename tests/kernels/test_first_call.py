@@ -125,6 +125,14 @@ def test_processes_that_compile_at_the_same_time_keep_both_versions(tmp_path):
     assert start("int64", "float32").communicate(timeout=100)[0] == "[1.5, 1.5] 2\n"
 
 
+def test_kernels_are_compiled_in_several_processes():
+    """Or loaded, where the cache has them."""
+    command = [sys.executable, "-m", "scb.kernels"]
+    done = subprocess.run(command, env=os.environ | {"NUMBA_NUM_THREADS": "2"}, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert "kernels are ready" in done.stderr
+
+
 def test_what_contains_a_reordered_sum_is_inlined():
     """Otherwise a process could use either of two versions of it: that in its own module, or that in the caller's."""
     names = [module.name for module in pkgutil.walk_packages(scb.kernels.__path__, "scb.kernels.")]

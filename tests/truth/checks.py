@@ -112,6 +112,13 @@ def inner_product(m: ModuleType, w: World) -> None:
     close(m.centred_square(V, w.task.mu), np.sum(V**2 * w.task.mu) - w.task.mu @ w.task.mu)
 
 
+def medians_are_numpys(m: ModuleType, w: World) -> None:
+    """Of an even and of an odd number of entries."""
+    A = np.random.default_rng(2).normal(size=(w.task.T + 8, w.task.N))
+    for entries in (A, A[1:]):
+        close(m.column_medians(entries), np.median(entries, axis=0))
+
+
 def columns_sum_to_one(m: ModuleType, w: World) -> None:
     """The projection is the nearest point of {1ᵀa = 1}; the roundings keep it."""
     A = np.random.default_rng(2).uniform(0.1, 1.0, (w.task.T, w.task.N))
@@ -293,7 +300,7 @@ CHECKS = {
         best_value,
     ),
     "geometry.products": (inner_product, projectors),
-    "geometry.columns": (columns_sum_to_one,),
+    "geometry.columns": (columns_sum_to_one, medians_are_numpys),
     "geometry.lines": (line, population_projection, deviations),
     "theory.dynamics": (expanded_gradients, noisy_step, population, flow),
 }

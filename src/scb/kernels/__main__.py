@@ -4,6 +4,7 @@ them on disk. Only a fit of more than 256 symbols compiles two more, in about a 
 
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from importlib import import_module
 from multiprocessing import get_context
 from time import perf_counter
 
@@ -27,7 +28,8 @@ def compile_portion(family: str, N: int) -> None:
             str(model.summary())  # the evidence is found when it is asked for
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Compile everything, in as many processes as there are threads."""
     start = perf_counter()
     processes = min(thread_count(), len(PORTIONS))
     if processes == 1:
@@ -36,3 +38,8 @@ if __name__ == "__main__":
         with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
             list(pool.map(compile_portion, *zip(*PORTIONS, strict=True)))
     print(f"kernels are ready ({perf_counter() - start:.0f} s)", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    # Other processes find a function by its module, which must have its own name for that
+    import_module("scb.kernels.__main__").main()
