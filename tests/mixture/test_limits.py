@@ -63,6 +63,21 @@ def test_a_position_that_P_absorbs_is_seen_with_the_P_of_others():
     assert absorbed[7] < ratios[7] / 2
 
 
+def test_a_position_that_neither_P_confirms_is_removed():
+    """3.5 samples for each entry of P: EM over all positions adapts P to a false one."""
+    rng = np.random.default_rng([33, 30_011, 10, 200])
+    P = np.full((10, 10), 0.02)
+    P[rng.permutation(10), np.arange(10)] += 0.8
+    rng.choice(200, 2, replace=False)
+    Q = np.zeros((200, 10))
+    for k in range(10):
+        Q[rng.choice(200, 2, replace=False), k] = rng.dirichlet([8.0, 8.0])
+    task = scb.Task(P, Q)
+    found = scb.recover(scb.sample(task, 350, seed=30_011), N=10)
+    assert sum(s.size for s in found.support) >= 18
+    assert all(np.isin(s, t).all() for s, t in zip(found.support, task.support, strict=True))
+
+
 def test_the_P_of_others_does_not_depend_on_the_labels_of_a_fold():
     task = permutation_task(12, 30, seed=2)
     batch = scb.sample(task, 1000, seed=2)
