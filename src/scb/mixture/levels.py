@@ -111,7 +111,7 @@ def gaussian_equivalent(sums: Callable[[float], Array]) -> float:
     ``sums`` returns the score and K(θ), K'(θ) and K''(θ). The score is reached where K'(θ) equals
     it, by Newton steps that at most double θ.
     """
-    score, _, _, curvature = sums(0.0)
+    score, K, _, curvature = sums(0.0)
     if score <= 0 or curvature <= 0:
         return 0.0
     theta = score / curvature
