@@ -16,8 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 import scb
 from scb.folders import opened
 from scb.mixture import select
-from scb.mixture.completeness import incomplete_from
 from scb.mixture.em import climb_by_em, maximise
+from scb.mixture.fit import incomplete_from
 from scb.mixture.model import Background, Mixture
 from scb.mixture.newton import Point, inverse_along
 from scb.mixture.partition import Partition

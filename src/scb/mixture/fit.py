@@ -11,7 +11,6 @@ import numpy as np
 
 from scb.arrays import Array
 from scb.mixture.arrays import Flags, Positions
-from scb.mixture.completeness import background_ratios, incomplete_from
 from scb.mixture.cross_fit import CrossFit, has_few_samples, revise
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
@@ -26,6 +25,18 @@ from scb.mixture.shared import SHARED_MATRIX
 from scb.mixture.shrink import shrunk
 from scb.mixture.starts import em_from_scratch, first_estimate, thinned_for_start
 from scb.mixture.tuning import TUNING
+from scb.mixture.weights import fit_weights
+from scb.theory.gaussian import noise_quantile
+
+
+def incomplete_from(states: int) -> float:
+    """The likelihood ratio at which a background is kept because the state lacks a position.
+
+    If no state lacks a position, the ratio is 0 half the time and otherwise follows a χ²
+    distribution with one degree of freedom. In 1 of 20 fits, some state reaches the level by
+    chance.
+    """
+    return noise_quantile(max(states, 2), 0.05) ** 2
 
 
 @dataclass(frozen=True)
@@ -249,7 +260,8 @@ def _fit_to_the_end(search: Selection) -> tuple[Rows, Fit, Array, CrossFit | Non
     if own.any():
         return rows, fit, np.full(search.data.K, np.nan), None
     crossed = CrossFit.from_search(search) if has_few_samples(search) else None
-    ratios = crossed.ratios() if crossed else background_ratios(search.data, rows, fit)
+    shares = search.data.counts / search.data.n
+    ratios = crossed.ratios() if crossed else background_ratios(rows, fit, shares)
     least = incomplete_from(len(ratios))
     if (ratios >= least).any():
         rows, fit = search.final_fit(ratios >= least)
@@ -272,3 +284,48 @@ def _fit_to_all(search: Selection, data: Data, held: Flags) -> tuple[Rows, Fit]:
     fit = maximise(rows, start, tolerance=1e-3, steps=5000, held=held, near=True)
     search.mixture = fit.mixture
     return rows, fit
+
+
+def background_ratios(rows: Rows, fit: Fit, shares: Array) -> Array:
+    """(K,): twice the log-likelihood ratio for adding the background to the positions of each
+    state; NaN for states without positions. ``shares`` (K,) are the fractions of the samples in
+    each state.
+
+    The weight of a position that was not found goes to the background. Adding backgrounds in all
+    states at once would show little: if no entry of P is near 0, a sharper P compensates for all of
+    them. So each state is tested separately, with the other states taken to be complete. States
+    that reach the level of ``incomplete_from`` keep their background, which makes P sharper. The
+    other states are then tested again, until no further state reaches the level.
+
+    With P fixed, the ratio is too small, by about the state's share of the samples. If the ratio
+    may reach half of the level, P is fitted again.
+    """
+    there = np.any(fit.mixture.q[:, 1:] > 0, axis=1)
+    level = incomplete_from(len(there))
+    ratios = np.where(there, 0.0, np.nan)
+    asked = there.copy()
+    while asked.any():
+        q = np.where(asked[:, None], _with_background(fit.mixture.q), fit.mixture.q)
+        beside = fit_weights(rows, replace(fit.mixture, q=q), tolerance=TUNING.close / 10)
+        gains = 2 * (beside.logliks - rows.total(RowTable.logliks, fit.mixture))
+        ratios[asked] = (np.maximum(gains, 0.0) / np.maximum(1 - shares, TUNING.empty))[asked]
+        for k in np.flatnonzero(asked & (ratios >= level / 2)).tolist():
+            one = _fit_beside(rows, fit, beside.q, np.arange(len(there)) == k)
+            ratios[k] = max(0.0, 2 * (one.loglik - fit.loglik))
+        new = asked & (ratios >= level)
+        if not new.any():
+            break
+        fit = _fit_beside(rows, fit, beside.q, new)
+        asked &= ~new
+    return ratios
+
+
+def _with_background(q: Array) -> Array:
+    """(K, s): weights of which the background has a part that can grow."""
+    return (1 - TUNING.background_left) * q + TUNING.background_left * np.eye(1, q.shape[1])
+
+
+def _fit_beside(rows: Rows, fit: Fit, q: Array, states: Flags) -> Fit:
+    """Maximum likelihood from a fit, in which some states (K,) have other weights (K, s)."""
+    start = replace(fit.mixture, q=np.where(states[:, None], q, fit.mixture.q))
+    return maximise(rows, start.lifted(), tolerance=TUNING.close / 10)

@@ -102,25 +102,3 @@ def score_levels(variance: Array, z: Array, cumulants: Callable[[Ints, Array], A
         levels[active[never]] = np.inf
         active = active[going_on & ~never]
     return levels
-
-
-def gaussian_equivalent(sums: Callable[[float], Array]) -> float:
-    """The value r* that a standard Gaussian exceeds as rarely as noise exceeds a score, by the
-    formula of ``score_levels``; 0 if the score is not positive.
-
-    ``sums`` returns the score and K(θ), K'(θ) and K''(θ). The score is reached where K'(θ) equals
-    it, by Newton steps that at most double θ.
-    """
-    score, _, _, curvature = sums(0.0)
-    if score <= 0 or curvature <= 0:
-        return 0.0
-    theta = score / curvature
-    for _ in range(TUNING.level_steps):
-        _, K, slope, curvature = sums(theta)
-        if abs(score - slope) < TUNING.level_precision * score:
-            break
-        step = (score - slope) / max(curvature, TUNING.tiny)
-        theta = float(np.clip(theta + step, theta / 2, 2 * theta))
-    r = np.sqrt(max(2 * (theta * score - K), TUNING.tiny))
-    u = theta * np.sqrt(curvature)
-    return float(r + np.log(u / r) / r)

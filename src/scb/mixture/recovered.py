@@ -11,8 +11,8 @@ from scb import notebook
 from scb.arrays import Array
 from scb.inputs import InputError, number
 from scb.mixture.arrays import Flags
-from scb.mixture.completeness import incomplete_from
 from scb.mixture.errors import Limit, quantile, weight_interval
+from scb.mixture.fit import incomplete_from
 from scb.mixture.profile import Profile
 from scb.mixture.rows import Support
 from scb.model import LinearTransformer
@@ -125,9 +125,8 @@ class Recovery:
         Twice the log-likelihood ratio for adding the background to a column, treating all other
         columns as complete unless they are marked as incomplete. The ratio is approximate where it
         is far from significant. For complete columns, the ratio is 0 half the time and otherwise
-        follows a χ² distribution with one degree of freedom; if few labels make large ratios more
-        frequent, the value that is as rare in this distribution takes the place of the ratio. The
-        ratio is NaN if no position was found.
+        follows a χ² distribution with one degree of freedom. The ratio is NaN if no position was
+        found.
     mu : (N,) array
         The relative frequency of each token in the contexts.
     method : str

@@ -17,8 +17,8 @@ from scipy.sparse import csr_array
 
 from scb.arrays import AnyArray, Array, Flags, Ints, Positions
 from scb.mixture.beside import wide_shape, with_sources
-from scb.mixture.completeness import incomplete_from
 from scb.mixture.data import Data, Here
+from scb.mixture.fit import incomplete_from
 from scb.mixture.merging import Matrices
 from scb.mixture.model import Background, Mixture
 from scb.mixture.partition import Partition, Shape
