@@ -108,6 +108,8 @@ class _Climb:
         yᵀHy/2: a least-squares problem with the Cholesky factor of H, in coordinates that make its
         diagonal 1.
         """
+        from scipy.optimize import nnls
+
         used = self.used[k]
         H = self.qq[k][np.ix_(used, used)]
         # A label is impossible, or a slot says nothing: EM goes on.
@@ -116,11 +118,6 @@ class _Climb:
         scale = 1 / np.sqrt(np.diag(H))
         slope = scale * (2 * self.gq[k, used] - (self.q[k] * self.gq[k]).sum())
         scaled = H * scale * scale[:, None] + TUNING.weight_ridge * np.eye(len(H))
-        free = np.linalg.solve(scaled, slope)
-        if (free >= 0).all():
-            return scale * free
-        from scipy.optimize import nnls
-
         factor = np.linalg.cholesky(scaled)
         return scale * nnls(factor.T, np.linalg.solve(factor, slope))[0]
 

@@ -89,8 +89,7 @@ def history_codes(codes: Ints, N: int, depth: int) -> Ints:
     return history
 
 
-@dataclass(frozen=True)
-class Level:
+class Level(NamedTuple):
     """The distinct histories of one length, sorted, and the labels that followed them, with an
     entry for each pair of a history and a label.
     """
@@ -112,15 +111,10 @@ class Level:
         bounds = np.append(first, codes.size)
         return cls(N, history[first], bounds, codes, counts.astype(float), kinds.astype(float))
 
-    @cached_property
+    @property
     def sizes(self) -> Ints:
         """(S,): how many distinct labels followed each history."""
         return np.diff(self.bounds)
-
-    @cached_property
-    def totals(self) -> Array:
-        """(S,): how many labels followed each history."""
-        return self.sums(self.counts)
 
     def sums(self, values: Array) -> Array:
         """(S,): the sum of values (J,) over the entries of each history."""

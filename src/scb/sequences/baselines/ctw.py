@@ -57,9 +57,9 @@ class ContextTree(HistoryModel):
 
     def _log_estimate(self, level: Level) -> Array:
         """(S,): log P_e of what was seen after each history."""
-        gains = level.sums(_log_gamma(level.counts, self.alpha) - gammaln(self.alpha))
+        gains = level.sums(gammaln(level.counts + self.alpha) - gammaln(self.alpha))
         whole = self.N * self.alpha
-        return gains + gammaln(whole) - _log_gamma(level.totals, whole)
+        return gains + gammaln(whole) - gammaln(level.sums(level.counts) + whole)
 
     @cached_property
     def _ends(self) -> Level:
@@ -118,11 +118,6 @@ class ContextTree(HistoryModel):
         """(r, N): the distribution of a label after some histories if they are leaves."""
         counts = level.dense(level.counts, rows)
         return (counts + self.alpha) / (counts.sum(axis=1, keepdims=True) + self.N * self.alpha)
-
-
-def _log_gamma(counts: Array, more: float) -> Array:
-    """log Γ(counts + more), computed once for each number up to the largest count."""
-    return gammaln(np.arange(counts.max(initial=0) + 1) + more)[counts.astype(np.int64)]
 
 
 def likely_tree(counts: HistoryCounts) -> ContextTree:

@@ -122,8 +122,6 @@ def logliks_by_depth(counts: HistoryCounts, held_out: HistoryCounts) -> Array:
         }
         p = {name: _leaned(longest[name], shorter[name], *places) for name in SMOOTHINGS}
         logliks[depth] = [held_out.loglik(p[name]) for name in SMOOTHINGS]
-        if depth == counts.depth:
-            break
         # Only the longest histories of Kneser and Ney count how often a label came
         inner = _discounted(level, level.kinds)
         kneser_ney = _leaned(inner, shorter["kneser-ney"], *places)
@@ -168,13 +166,12 @@ def best_depth(logliks: Callable[[int], Array], longest: int) -> BestNGram:
 
 
 def _witten_bell(level: Level) -> Blend:
-    total = level.totals + level.sizes
+    total = level.sums(level.counts) + level.sizes
     return Blend(level.counts / np.repeat(total, level.sizes), level.sizes / total)
 
 
 def _discounted(level: Level, counts: Array) -> Blend:
-    sums = level.totals if counts is level.counts else level.sums(counts)
-    total = np.repeat(sums, level.sizes)
+    total = np.repeat(level.sums(counts), level.sizes)
     off = discounts(counts)[np.minimum(counts, 3).astype(int) - 1]
     return Blend((counts - off) / total, level.sums(off / total))
 
