@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scb.arrays import Array
-from scb.mixture.arrays import Flags, Ints
+from scb.arrays import Array, Flags, Ints
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, climb_by_em
 from scb.mixture.errors import Limit

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scb.arrays import Flags
 from scb.kernels.em import em_update, squared_jump
-from scb.mixture.arrays import Flags
 from scb.mixture.data import Rows
 from scb.mixture.model import Mixture
 from scb.mixture.newton import Point, newton_step, newton_step_by_products, revived

@@ -20,8 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from scb.arrays import Array
-from scb.mixture.arrays import Flags
+from scb.arrays import Array, Flags
 from scb.mixture.data import Rows
 from scb.mixture.em import climb_by_em
 from scb.mixture.model import Mixture

@@ -9,8 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from scb.arrays import Array
-from scb.mixture.arrays import Flags, Positions
+from scb.arrays import Array, Flags, Positions
 from scb.mixture.cross_fit import CrossFit, has_few_samples, revise
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise

@@ -13,8 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from scb.arrays import Array
-from scb.mixture.arrays import Ints
+from scb.arrays import Array, Ints
 from scb.mixture.tuning import TUNING
 
 

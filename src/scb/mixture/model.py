@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scb.arrays import Array
-from scb.mixture.arrays import Ints, Positions
+from scb.arrays import Array, Ints, Positions
 from scb.mixture.tuning import TUNING
 
 

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scb.arrays import Array
-from scb.mixture.arrays import AnyArray, Flags
+from scb.arrays import AnyArray, Array, Flags
 from scb.mixture.data import Rows
 from scb.mixture.model import Mixture, normalised
 from scb.mixture.rows import RowTable

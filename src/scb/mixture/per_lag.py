@@ -18,8 +18,7 @@ from functools import partial
 
 import numpy as np
 
-from scb.arrays import Array
-from scb.mixture.arrays import Flags
+from scb.arrays import Array, Flags
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
 from scb.mixture.executors import added

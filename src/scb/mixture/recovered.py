@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from scb import notebook
-from scb.arrays import Array
+from scb.arrays import Array, Flags
 from scb.inputs import InputError, number
-from scb.mixture.arrays import Flags
 from scb.mixture.errors import Limit, quantile, weight_interval
 from scb.mixture.fit import incomplete_from
 from scb.mixture.profile import Profile

@@ -21,8 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scb.arrays import Array
-from scb.mixture.arrays import Flags, Ints
+from scb.arrays import Array, Flags, Ints
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
 from scb.mixture.model import Initial, Mixture, rounded, weight_table

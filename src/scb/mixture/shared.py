@@ -20,8 +20,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from scb.arrays import Array
-from scb.mixture.arrays import Ints
+from scb.arrays import Array, Ints
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
 from scb.mixture.partition import Partition

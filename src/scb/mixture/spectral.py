@@ -17,8 +17,7 @@ itself.
 
 import numpy as np
 
-from scb.arrays import Array
-from scb.mixture.arrays import Positions
+from scb.arrays import Array, Positions
 from scb.mixture.data import Data
 from scb.mixture.levels import ScoreNoise, noise_levels
 from scb.mixture.model import Initial, quotient

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scb.arrays import Array
-from scb.mixture.arrays import Flags
+from scb.arrays import Array, Flags
 from scb.mixture.data import Rows
 from scb.mixture.model import Mixture, normalised
 from scb.mixture.rows import RowTable
