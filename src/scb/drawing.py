@@ -1,6 +1,4 @@
-"""One plain style for every figure, which is readable in grey (line styles differ too) and by
-colour-blind readers (Okabe-Ito colours).
-"""
+"""One plain style for every figure: line styles and Okabe-Ito colours that all readers can tell."""
 
 import io
 from collections.abc import Iterator
@@ -20,7 +18,6 @@ from scb.files import write_atomically
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-
 QUIET = {
     "font.size": 9,
     "axes.titlesize": 9,
@@ -126,7 +123,7 @@ def grid(
         size = (3.4, height * lines)  # inches, for a telephone
         options = {}
     figure = Drawn(figsize=(size[0], size[1] + 0.5), layout="constrained")
-    heading(figure, title)
+    figure.suptitle(_wrapped(title, size[0], 10), fontsize=10)
     axes = figure.subplots(*shape, squeeze=False, **options).ravel()
     for spare in axes[rows * columns :]:
         spare.set_visible(False)
@@ -292,36 +289,15 @@ def mark(ax: Axes, x: float, text: str) -> None:
     ax.annotate(text, (x, 0.02), (-1, 0), **words, **place)
 
 
-def heading(figure: Figure, text: str) -> None:
-    """Write a title above the panels.
+def caption(figure: Figure, text: str, title: str = "") -> None:
+    """Write a description of the setting below the panels, and perhaps a title above them.
 
     Parameters
     ----------
     figure : matplotlib.figure.Figure
         The figure.
-    text : str
-        The title; long lines are broken.
-
-    Examples
-    --------
-    >>> from scb.drawing import heading, panels
-    >>> figure, (left, right) = panels(2)
-    >>> heading(figure, "Two panels")
-    >>> figure.get_suptitle()
-    'Two panels'
-    """
-    figure.suptitle(_wrapped(text, figure.get_figwidth(), 10), fontsize=10)
-
-
-def caption(figure: Figure, text: str) -> None:
-    """Write a description of the setting below the panels.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        The figure.
-    text : str
-        The description of the setting; long lines are broken.
+    text, title : str
+        The description of the setting, and the title; long lines are broken.
 
     Examples
     --------
@@ -331,6 +307,8 @@ def caption(figure: Figure, text: str) -> None:
     >>> figure.get_supxlabel()
     'N = 3, T = 5,000'
     """
+    if title:
+        figure.suptitle(_wrapped(title, figure.get_figwidth(), 10), fontsize=10)
     figure.supxlabel(_wrapped(text, figure.get_figwidth(), 7.5), fontsize=7.5, color="0.35")
 
 
@@ -365,7 +343,7 @@ def save(figure: Figure, path: Path, formats: tuple[str, ...] = ("png", "pdf")) 
         figure.set_layout_engine("none")
     for file in written:
         drawn = io.BytesIO()
-        metadata = {"Software": None} if file.suffix == ".png" else {"CreationDate": None}
-        figure.savefig(drawn, format=file.suffix[1:], metadata=metadata)
+        dated = "Software" if file.suffix == ".png" else "CreationDate"
+        figure.savefig(drawn, format=file.suffix[1:], metadata={dated: None})
         write_atomically(file, drawn.getvalue())
     return written

@@ -95,11 +95,10 @@ class PaperFigure:
 
     def draw(self, tables: Mapping[str, Table]) -> "Figure":
         """Draw the figure from its tables, in the common style."""
-        from scb.drawing import caption, heading, quiet
+        from scb.drawing import caption, quiet
 
         module, _, name = self.drawn_by.partition(":")
         function = getattr(import_module(f"scb.paper.figures.{module}"), name)
         figure, settings = quiet(function)(*(tables[need] for need in self.needs))
-        heading(figure, self.title)
-        caption(figure, settings)
+        caption(figure, settings, self.title)
         return figure

@@ -35,8 +35,8 @@ class GroupTest:
     parts : dict of (parts,) arrays
         Tests of the parts that may differ between groups: ``part`` ("weights", "matrices", and each
         lag by name), the ``statistic`` and its ``p`` value. The p value of a lag is adjusted for
-        the number of lags (Westfall and Young). If this p value is at most 0.05, the weight of the
-        lag differs between groups.
+        the number of lags (Westfall and Young): if no weight differs between groups, some lag has a
+        p value of at most 0.05 in 1 of 20 tests.
     scores : dict of (groups,) arrays
         How well the groups are predicted: ``group``, the number ``n`` of symbols, the mean number
         of ``bits`` per symbol, and its standard ``error``.
