@@ -134,8 +134,7 @@ def test_bad_options_are_one_line(tmp_path, capsys, options, message):
 
 PLANTED = '''
 
-@partial(
-    Claim,
+@claim(
     "planted-signs",
     figure="F14",
     says="A planted claim.",

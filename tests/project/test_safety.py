@@ -17,7 +17,6 @@ from commands import forked
 from scb.files import SLOT, read_json, remove_abandoned, seal, write_atomically
 from scb.inputs import DamagedFileError, InputError, InputTypeError
 from scb.jobs.table_file import read_table, write_table
-from scb.kernels.step.fused import take_steps
 from scb.sequences.model_file import load_model
 from scb.task import Task
 from scb.task.sampling import Batch, generate, sample
@@ -355,14 +354,6 @@ def test_an_integer_for_a_number_compiles_nothing():
         train(TASK, Recipe("mine", UniformAttention(TASK.P, TASK.T), TASK.mu, (stage,)))
     assert not recorder.buffer
     assert [type(x) for x in (stage.steps, stage.eta_V, stage.eta_A, stage.lam)] == [int, float, float, float]
-
-
-def test_tasks_with_one_position_use_the_kernels_of_all_others():
-    train(TASK, short(TASK))
-    compiled = len(take_steps.signatures)
-    single = Task.random(3, 40, 1)
-    train(single, short(single))
-    assert len(take_steps.signatures) == compiled
 
 
 # ------------------------------------------------------------------------------ 10: recipes that do not fit

@@ -4,10 +4,8 @@ no batch, or samples of a data set.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scb.arrays import Array
 from scb.geometry.heads import apart, per_head, side_by_side
@@ -86,10 +84,11 @@ class Fresh:
         task = self.task
         labels = LabelSampler(
             mu=closed_cumulative(task.mu),
-            positions=_rows(task.positions),
-            q=_rows(closed_cumulative(task.weights)),
+            # Writeable in any process: one type for Numba
+            positions=np.array(task.positions, order="F"),
+            q=closed_cumulative(task.weights),
             P=closed_cumulative(side_by_side(task.P)),
-            first=_rows(task.owners * task.N),
+            first=np.array(task.owners * task.N, order="F"),
         )
         return TaskSampler(token_sampler(task.mu), labels)
 
@@ -106,13 +105,6 @@ class Fresh:
         gA /= batch_size
         gV = apart(gV / batch_size, len(per_head(V)))
         return Gradient(loss / batch_size, gV, gA.reshape(A.shape), batch_size)
-
-
-def _rows(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a writeable copy in columns, of one type for Numba, which would compile everything
-    again for another. One row would be of another type: it is doubled, and the second never chosen.
-    """
-    return np.array(np.repeat(array, 2, axis=0) if len(array) == 1 else array, order="F")
 
 
 @dataclass(frozen=True)
