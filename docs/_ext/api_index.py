@@ -67,7 +67,6 @@ OWN = (  # what one takes to write a source, a rule, a recipe, a sweep or a clai
             "star_marker",
             "band",
             "mark",
-            "heading",
             "caption",
             "save",
         )
