@@ -59,7 +59,7 @@ def test_random_is_reproducible_and_varied():
 
 def test_the_default_ensemble_draws_the_same_tasks_as_ever():
     """Seeds in papers, files and stored results name tasks, which may not move. The last digits of P come from the processor's
-    linear algebra: 1e-15 lies between one with AVX-512 and one without.
+    linear algebra: two kinds of processors differ by 1e-15.
     """
     task = Task.random(3, 50, 2, seed=7)
     np.testing.assert_allclose(task.P[0], [0.07648219782237943, 0.00021519082311172172, 0.8449672928551529], rtol=1e-14)
