@@ -168,7 +168,7 @@ class Fused:
         self.fresh = Fresh(task)
         self._buffers = Buffers((task.T, task.N))  # with one head
         # The A that was frozen last, and its columns
-        self._frozen: tuple[Array, Frozen] | None = None
+        self._frozen: tuple[Array, Frozen, tuple[Array, Array]] | None = None
         # The stage that was stepped last, with μ, its hyperparameters and the memory of its steps
         self._stage: tuple[Stage, Array, Hyperparameters, Memory] | None = None
 
@@ -266,13 +266,12 @@ class Fused:
         looks: range = range(0),
     ) -> Taken:
         if self._frozen is None or self._frozen[0] is not A:
-            self._frozen = A, freeze(self.task, A)
-        frozen = self._frozen[1]
+            self._frozen = A, freeze(self.task, A), metrics.column_sums(self.task, A)
+        _, frozen, sums = self._frozen
         sampler = self.fresh.sampler.labels
         B = stage.batch_size
         V = np.array(V, np.float64, order="C")  # one type for Numba
         loss = np.nan
-        sums = metrics.column_sums(self.task, A)
         seen = []
         for done, key in enumerate(keys):
             if done in looks:
