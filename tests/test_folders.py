@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import scb
-from commands import forked
+from commands import ENVIRONMENT, forked
 from scb.cli import main
 from scb.files import WriteError, write_atomically
 from scb.folders import RECORD, opened
@@ -27,7 +27,6 @@ from scb.training.run import Run
 from scb.training.settings import TrainingSettings
 
 SCB = Path(sys.executable).with_name("scb")
-ENVIRONMENT = {"COLUMNS": "80", "TERM": "dumb", "PATH": "/usr/bin", "NUMBA_NUM_THREADS": "1"}
 TASK = Task.random(3, 40, 2, seed=1)
 RECIPE = paper(TASK, steps=(20, 10, 0))
 TRAIN = ("train", "--recipe", "paper", "--T", "40", "--set", "steps=3")

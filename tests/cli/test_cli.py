@@ -10,14 +10,13 @@ import numpy as np
 import psutil
 import pytest
 
-from commands import forked
+from commands import ENVIRONMENT, forked
 from scb.cli import COMMANDS, main
 from scb.task import Task
 from scb.training.run import Run
 from scb.training.settings import TrainingSettings
 
 SCB = Path(sys.executable).with_name("scb")
-ENVIRONMENT = {"COLUMNS": "80", "TERM": "dumb", "PATH": "/usr/bin", "NUMBA_NUM_THREADS": "1"}  # tests run side by side
 
 
 def scb(*arguments, **kwargs):

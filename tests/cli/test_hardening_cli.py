@@ -13,7 +13,7 @@ import pytest
 
 import scb
 import scb.cli.train
-from commands import forked
+from commands import ENVIRONMENT, forked
 from scb.cli import main
 from scb.cli.advice import advise
 from scb.cli.terminal import terminal
@@ -23,7 +23,6 @@ from scb.model import Gradient
 from scb.training.settings import TrainingSettings
 
 SCB = Path(sys.executable).with_name("scb")
-ENVIRONMENT = {"COLUMNS": "80", "TERM": "dumb", "PATH": "/usr/bin", "NUMBA_NUM_THREADS": "1"}
 QUICK = ("train", "--recipe", "paper", "--T", "40", "--set", "steps=3")
 TASK = scb.Task.random(3, 40, 2, seed=0)
 NOT_UTF8 = os.fsdecode(b"na\xefve")

@@ -13,7 +13,7 @@ import pytest
 from numba.core.event import install_recorder
 
 import scb
-from commands import forked
+from commands import ENVIRONMENT, forked
 from scb.files import SLOT, read_json, remove_abandoned, seal, write_atomically
 from scb.inputs import DamagedFileError, InputError, InputTypeError
 from scb.jobs.table_file import read_table, write_table
@@ -29,7 +29,6 @@ from scb.training.stages import Stage
 from scb.training.starts import GivenStart, UniformAttention
 
 SCB = Path(sys.executable).with_name("scb")
-ENVIRONMENT = {"COLUMNS": "80", "TERM": "dumb", "PATH": "/usr/bin", "NUMBA_NUM_THREADS": "1"}
 TASK = Task.random(3, 40, 2, seed=1)
 
 
