@@ -13,6 +13,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import scb
+from commands import forked
 from scb.cli import main
 from scb.jobs.table_file import read_table
 from scb.paper.registry import FIGURES, claims_for, drawable
@@ -28,12 +29,12 @@ SMALL = ("--quick", "--seeds", "1")
 NARROW = os.environ | {"COLUMNS": "80", "TERM": "dumb"}
 
 
-def command(out, *options):
-    return [SCB, "reproduce", "--out", str(out), *SMALL, *options]
+def command(out, *options, program=SCB):
+    return [program, "reproduce", "--out", str(out), *SMALL, *options]
 
 
-def reproduce(out, *options):
-    return subprocess.run(command(out, *options), capture_output=True, text=True, timeout=300, env=NARROW)
+def reproduce(out, *options, program=SCB):
+    return subprocess.run(command(out, *options, program=program), capture_output=True, text=True, timeout=300, env=NARROW)
 
 
 def tables(out):
@@ -81,7 +82,7 @@ def test_again_redraws_without_running(results):
     out, _ = results
     before = tables(out)
     (out / "report.html").unlink()
-    answer = reproduce(out, "--only", "F8")
+    answer = reproduce(out, "--only", "F8", program=forked())
     assert "\n0 new runs" in answer.stdout
     assert (out / "report.html").exists()
     assert_same_tables(before, tables(out))
@@ -107,7 +108,7 @@ def test_interrupts_leave_nothing_broken_and_processes_do_not_matter(results, tm
         if kind == signal.SIGINT and process.returncode:  # unless it was through before
             assert process.returncode == 130
             assert "Traceback" not in errors
-    answer = reproduce(tmp_path, "--only", "F3", "--jobs", "1")
+    answer = reproduce(tmp_path, "--only", "F3", "--jobs", "1", program=forked())
     assert answer.returncode == 0, answer.stderr
     whole = tables(out)
     assert_same_tables(tables(tmp_path), {name: whole[name] for name in tables(tmp_path)})

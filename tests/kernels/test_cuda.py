@@ -246,7 +246,7 @@ def test_runs_side_by_side_are_those_alone(monkeypatch):
     mu = np.array([0.3, 1e-4, 2e-4, 0.2, 0.2, 0.2997])
     tasks.append(scb.Task(np.tile(mu[:, None], N) * 0.5 + 0.5 * np.eye(N), tasks[0].Q))
     options = [{"batch_size": 20}, {"batch_size": 20, "signal": (1e-3, None)}, {"batch_size": 30, "eta": 300.0}, {"batch_size": 20}]
-    recipes = [scb.recipes.paper(task, steps=(12, 7, 3), **rest) for task, rest in zip(tasks, options, strict=True)]
+    recipes = [scb.recipes.paper(task, steps=(6, 4, 2), **rest) for task, rest in zip(tasks, options, strict=True)]
     together = scb.train_many(tasks, recipes, [5, 6, 7, 8], device="cuda", judge_samples=50)
     assert together[2].diverged is not None
     for i, run in enumerate(together):

@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+from contextlib import nullcontext
 from dataclasses import replace
 
 import dask
@@ -292,8 +293,12 @@ def test_the_estimator_on_many_sequences(letters):
     assert_same_model(again, SparseContextualBigram(6).fit(rows, init=expected))
 
 
-def test_an_ngram_as_background_is_counted_where_the_data_lie(client):
-    """A chain in which four symbols of ten are those of 20 steps ago, beyond the reach of the n-gram."""
+@pytest.mark.parametrize("context", [True, False])
+def test_an_ngram_as_background_is_counted_where_the_data_lie(cluster, context):
+    """A chain in which four symbols of ten are those of 20 steps ago, beyond the reach of the n-gram.
+
+    The smaller fit is made on the cluster. The other takes four times as many sums, each of which would be a round trip.
+    """
     rng = np.random.default_rng(0)
     codes = rng.integers(3, size=6000)
     for t in range(20, codes.size):
@@ -301,10 +306,12 @@ def test_an_ngram_as_background_is_counted_where_the_data_lie(client):
             codes[t] = codes[t - 20]
         elif rng.random() < 0.25:
             codes[t] = (codes[t - 1] + 1) % 3
-    options = {"transition": "per_lag", "background": "ngram"}
+    options = {"transition": "per_lag", "background": "ngram", "context": context}
     expected = SparseContextualBigram(21, **options).fit(codes)
     assert set(expected.lags_["lag"].tolist()) == {20}
-    model = SparseContextualBigram(21, **options).fit(da.from_array(codes, chunks=CHUNKS))
+    with nullcontext() if context else cluster.as_current():
+        assert isinstance(current_executor(), Here if context else Workers)
+        model = SparseContextualBigram(21, **options).fit(da.from_array(codes, chunks=CHUNKS))
     assert_same_model(model, expected)
     assert model.score(codes) == pytest.approx(expected.score(codes), rel=CLOSE)
 

@@ -13,6 +13,7 @@ from shutil import which
 import psutil
 import pytest
 
+from commands import forked
 from scb.files import read_json
 from scb.jobs.dask import compute, modules_of
 from scb.jobs.table_file import read_table
@@ -37,8 +38,8 @@ samples = [100, 300]
 RUNS = 160
 
 
-def arguments(file, out, *options):
-    return [SCB, "sweep", file, "--out", out, *options]
+def arguments(file, out, *options, program=SCB):
+    return [program, "sweep", file, "--out", out, *options]
 
 
 def finish(*command, status=0):
@@ -107,7 +108,7 @@ def file(tmp_path_factory):
 @pytest.fixture(scope="module")
 def expected(file):
     """The table as one process makes it."""
-    finish(*arguments(file, file.parent / "one", "--jobs", "1"))
+    finish(*arguments(file, file.parent / "one", "--jobs", "1", program=forked()))
     table = read_table(file.parent / "one" / "table.parquet")[0]
     assert table["key"].tolist() == [run.key for run in Sweep.read(file, KINDS).jobs()]
     assert 0 < table["success"].mean() < 1
@@ -191,7 +192,7 @@ def test_a_scheduler_that_goes_away_or_is_not_there(file, tmp_path):
     assert errors.count("\n") == 1
     kept = keys(out)
     assert 0 < len(kept) < RUNS
-    answer = finish(*arguments(file, out, "--scheduler", address), status=2)
+    answer = finish(*arguments(file, out, "--scheduler", address, program=forked()), status=2)
     assert answer.stderr == f"scb: no Dask scheduler at {address}: nothing answered within 3 s\n"
     assert keys(out) == kept
 
@@ -303,12 +304,12 @@ def test_a_worker_with_another_scb_is_refused():
 
 def test_the_paper_is_reproduced_on_a_scheduler_too(tmp_path):
     """The same tables to the last bit as in local processes; a second call runs nothing."""
-    command = [SCB, "reproduce", "--quick", "--seeds", "1", "--only", "F9"]
-    finish(*command, "--out", tmp_path / "here", "--jobs", "1")
-    with cluster(tmp_path, 1, 1) as (address, _, _):
+    command = ["reproduce", "--quick", "--seeds", "1", "--only", "F9"]
+    finish(forked(), *command, "--out", tmp_path / "here", "--jobs", "1")
+    with cluster(tmp_path, 2) as (address, _, _):
         there = (*command, "--out", tmp_path / "there", "--scheduler", address)
-        finish(*there)
-        assert "\n0 new runs" in finish(*there).stdout
+        finish(SCB, *there)
+        assert "\n0 new runs" in finish(forked(), *there).stdout
     tables = sorted((tmp_path / "here" / "tables").glob("*.parquet"))
     assert len(tables) >= 5
     for path in tables:

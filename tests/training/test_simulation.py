@@ -24,9 +24,9 @@ from scb.training.updates import precondition_A, precondition_V
 
 TASK = scb.Task.random(3, 150, 2, seed=0)
 RECIPES = {
-    "sgd": lambda: scb.recipes.sgd(TASK, eta=(0.02, 0.02), steps=(150, 150)),
-    "prox": lambda: scb.recipes.paper(TASK, eta=(0.02, 0.02, 0.02), steps=(150, 150, 0), lam=1e-3, projector="mu"),
-    "rounded": lambda: scb.recipes.paper(TASK, eta=(0.02, 0.02, 0.02), steps=(150, 100, 50), lam=2e-3, threshold=0.02),
+    "sgd": lambda: scb.recipes.sgd(TASK, eta=(0.04, 0.04), steps=(75, 75)),
+    "prox": lambda: scb.recipes.paper(TASK, eta=(0.04, 0.04, 0.04), steps=(75, 75, 0), lam=2e-3, projector="mu"),
+    "rounded": lambda: scb.recipes.paper(TASK, eta=(0.04, 0.04, 0.04), steps=(75, 50, 25), lam=4e-3, threshold=0.02),
 }
 
 
@@ -124,9 +124,9 @@ def test_residual_square_is_twice_the_population_loss():
 def test_collapsed_agrees_in_distribution_with_the_full_source(name):
     """Two-sample Kolmogorov-Smirnov on signals and errors at three steps; 12 tests a recipe, so 1e-3 each."""
     recipe = RECIPES[name]()
-    full = [train(TASK, recipe, s, source=Gaussian(TASK), every=100).history for s in range(80)]
-    fast = [simulate(TASK, recipe, s, every=100) for s in range(200)]
-    for step in (100, 200, 300):
+    full = [train(TASK, recipe, s, source=Gaussian(TASK), every=50).history for s in range(80)]
+    fast = [simulate(TASK, recipe, s, every=50) for s in range(200)]
+    for step in (50, 100, 150):
         for column in ("alpha_V", "alpha_A", "delta_V", "delta_A"):
             one, two = ([h[column][h["step"] == step][0] for h in runs] for runs in (full, fast))
             assert ks_2samp(one, two).pvalue > 1e-3, (step, column)
@@ -134,7 +134,7 @@ def test_collapsed_agrees_in_distribution_with_the_full_source(name):
 
 def test_the_two_sample_test_can_fail():
     one = [simulate(TASK, RECIPES["sgd"](), s)["delta_A"][-1] for s in range(80)]
-    other = scb.recipes.sgd(TASK, eta=(0.02, 0.02), steps=(150, 150), batch_size=32)
+    other = scb.recipes.sgd(TASK, eta=(0.04, 0.04), steps=(75, 75), batch_size=32)
     two = [simulate(TASK, other, s)["delta_A"][-1] for s in range(80)]
     assert ks_2samp(one, two).pvalue < 1e-3
 

@@ -117,7 +117,8 @@ def test_normalising_at_a_threshold_that_keeps_negatives_is_refused():
 @pytest.mark.parametrize("shape", [(7, 3), (8, 3), (1, 2), (501, 4), (4, 6, 3), (2, 501, 3)])
 def test_medians_have_the_bits_of_numpys(shape):
     rng = np.random.default_rng(0)
-    for A in (rng.normal(size=shape), rng.integers(0, 3, shape) / 7):
+    mostly_equal = np.where(rng.random(shape) < 0.3, rng.normal(size=shape), 0.1)
+    for A in (rng.normal(size=shape), rng.integers(0, 3, shape) / 7, mostly_equal):
         expected = np.median(A, axis=-2, keepdims=A.ndim == 3)
         np.testing.assert_array_equal(column_medians(A), expected)
         np.testing.assert_array_equal(column_medians(np.asfortranarray(A)), expected)

@@ -185,7 +185,9 @@ def _finish(
 
     A search may have looked at only some of the data.
     """
-    rows, fit, ratios, crossed = _fit_to_the_end(search)
+    # A fit to some of the data is not the last, and need not be exact
+    tolerance = 1e-3 if search.data is data else TUNING.close
+    rows, fit, ratios, crossed = _fit_to_the_end(search, tolerance)
     held = np.zeros(search.mixture.P.shape, bool)
     if search.mixture.owners is not None:
         held = settle_gauge(search, rows)
@@ -242,7 +244,9 @@ def _rows_in(rows: Rows, data: Data) -> int:
     return data.n_samples if rows.counted is None else len(rows.counted.label)
 
 
-def _fit_to_the_end(search: Selection) -> tuple[Rows, Fit, Array, CrossFit | None]:
+def _fit_to_the_end(
+    search: Selection, tolerance: float
+) -> tuple[Rows, Fit, Array, CrossFit | None]:
     """Maximum likelihood at the positions of a search that is over, without those that lose their
     weight.
 
@@ -251,11 +255,11 @@ def _fit_to_the_end(search: Selection) -> tuple[Rows, Fit, Array, CrossFit | Non
     """
     search.put_in_order()
     own = np.full(search.data.K, search.data.own_background)
-    rows, fit = search.final_fit(own)
+    rows, fit = search.final_fit(own, tolerance)
     empty = search.empty_slots(TUNING.empty_at_end)
     if empty:
         search.remove(empty)
-        rows, fit = search.final_fit(own)
+        rows, fit = search.final_fit(own, tolerance)
     if own.any():
         return rows, fit, np.full(search.data.K, np.nan), None
     crossed = CrossFit.from_search(search) if has_few_samples(search) else None
@@ -263,7 +267,7 @@ def _fit_to_the_end(search: Selection) -> tuple[Rows, Fit, Array, CrossFit | Non
     ratios = crossed.ratios() if crossed else background_ratios(rows, fit, shares)
     least = incomplete_from(len(ratios))
     if (ratios >= least).any():
-        rows, fit = search.final_fit(ratios >= least)
+        rows, fit = search.final_fit(ratios >= least, tolerance)
     return rows, fit, ratios, crossed
 
 
@@ -271,15 +275,14 @@ def _fit_to_all(search: Selection, data: Data, held: Flags) -> tuple[Rows, Fit]:
     """Maximum likelihood on all data, from the fit to the searched part; ``held`` (N, C) entries of
     P stay 0.
     """
-    start = search.mixture
-    if search.data is not data:
-        # A label that the searched part has never seen is not impossible in the whole: it comes in
-        # with all labels.
-        start = replace(start, background=data.label_distribution).lifted()
-        P = np.where(held, 0.0, start.P)
-        start = replace(start, P=P / P.sum(axis=0))
+    start = replace(search.mixture, background=data.label_distribution)
     search.data = data
     rows = search.rows()
+    if not np.isfinite(rows.total(RowTable.evaluate, start).loglik):
+        # A label that the searched part has never seen is not impossible in the whole: it comes in
+        # with all labels.
+        P = np.where(held, 0.0, start.lifted().P)
+        start = replace(start, P=P / P.sum(axis=0))
     fit = maximise(rows, start, tolerance=1e-3, steps=5000, held=held, near=True)
     search.mixture = fit.mixture
     return rows, fit

@@ -27,8 +27,11 @@ def matrix_costs(data: Data, states: list[int], prices: Array) -> Array:
 
 
 def _choice(data: Data) -> float:
-    """What the choice of a position after one of the states that occur costs."""
-    return 2 * np.log(np.count_nonzero(data.counts) * data.T)
+    """What the choice of a position after one of the states that occur costs. With one state, it
+    costs as much as if the current symbol were the state. Otherwise, with many symbols, a new
+    matrix would too often be worth its price by chance.
+    """
+    return 2 * np.log(max(np.count_nonzero(data.counts), data.labels) * data.T)
 
 
 class Prices:

@@ -268,15 +268,16 @@ class Partition:
         return absent
 
     def source_tables(
-        self, rows: RowTable, shape: Shape, k: int, at: Mixture
+        self, rows: RowTable, shape: Shape, k: int, at: Mixture, most: Array | float = np.inf
     ) -> tuple[Array, Array]:
         """The score and the information (T, N, N) of a matrix (token, label) that a position may
-        get, over the samples with state k.
+        get, over the samples with state k. An inverse probability counts as at most ``most``.
         """
         scores = np.zeros((shape.T, shape.N, shape.N))
         information = np.zeros_like(scores)
         for chunk, inverse, row, weight in self.inverse_probabilities(rows, at, k):
-            add_source_tables(*chunk.pairs, row, inverse, weight, scores, information)
+            samples = *chunk.pairs, row, np.minimum(inverse, most), weight
+            add_source_tables(*samples, scores, information)
         return scores, information
 
     def label_tables(self, rows: RowTable, shape: Shape, at: Mixture) -> tuple[Array, Array]:

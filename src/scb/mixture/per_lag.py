@@ -23,15 +23,19 @@ from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
 from scb.mixture.executors import added
 from scb.mixture.lag_costs import Prices, matrix_costs, weight_costs
-from scb.mixture.model import Mixture, quotient, rounded, smoothed_columns
+from scb.mixture.model import Mixture, quotient, smoothed_columns
+from scb.mixture.new_matrix import (
+    Tables,
+    difference_of_tokens,
+    first_matrix,
+    full_prices,
+    labels_by_score,
+    new_matrix_gains,
+)
 from scb.mixture.partition import Partition
-from scb.mixture.price import column_prices
 from scb.mixture.rows import RowTable
 from scb.mixture.select import Pair, Policy, Proposal, Removal, Selection, Slot
 from scb.mixture.tuning import TUNING
-
-# How often labels came with each token, and how often they were to be expected
-Tables = tuple[Array, Array]
 
 
 def is_current(data: Data, t: int) -> bool:
@@ -85,41 +89,33 @@ def candidates(
     """
     data = search.data
     occurring = np.flatnonzero(data.counts).tolist()
-    gains, new_tables, pooled = _gains_by_state(search, rows, fit, barred, least)
-    proposed = set(search.best_pairs(gains, 0.0, barred, most))
+    closed = search.closed(barred, most)
+    gains, new_tables, pooled = _gains_by_state(search, rows, fit, closed, least)
+    proposed = set(search.best_pairs(gains, 0.0, closed))
     sources: dict[int, Tables] = {}
     for k, t in sorted(proposed & new_tables.keys()):
         sources[t] = added([*([sources[t]] if t in sources else []), new_tables[k, t]])
     if len(occurring) > 1 and least > 0:
-        came, expected = pooled or data.total(Partition.label_tables, fit.mixture, rows=rows)
-        closed = [*(search.mixture.owners or ()), *(t for _, t in barred), data.T - 1]
-        gain = _new_matrix_gains(data, occurring, came, expected, closed, least)
+        tables = pooled or data.total(Partition.label_tables, fit.mixture, rows=rows)
+        not_new = [*(search.mixture.owners or ()), *(t for _, t in barred), data.T - 1]
+        gain = new_matrix_gains(data, occurring, tables, not_new, least)
         best = int(gain.argmax())
         if gain[best] >= 0:
             proposed |= {(k, best) for k in occurring}
-            sources[best] = came[best], expected[best]
+            sources[best] = tables[0][best], tables[1][best]
     matrices = {
-        t: _first_matrix(*sources[t], data.label_distribution)
+        t: first_matrix(*sources[t], data.label_distribution)
         for t in sorted(sources.keys() - set(search.mixture.owners or ()))
     }
     return sorted(proposed), matrices
 
 
-def _first_matrix(came: Array, expected: Array, distribution: Array) -> Array:
-    """(N, N): where a new matrix starts: the distribution of the labels, times how much more often
-    than expected each label came after each symbol.
-    """
-    n = came.sum(axis=1, keepdims=True)
-    more = distribution * n * quotient(came, np.maximum(expected, TUNING.tiny))
-    return rounded(smoothed_columns(more.T, distribution))
-
-
 def _gains_by_state(
-    search: Selection, rows: Rows, fit: Fit, barred: list[Pair], least: float
+    search: Selection, rows: Rows, fit: Fit, closed: Flags, least: float
 ) -> tuple[Array, dict[Pair, Tables], Tables | None]:
-    """The gains (K, T) of all positions, the tables (token, label) that new matrices may start
-    from, and the tables (T, token, label) of all states together; None if one state did not need
-    its own.
+    """The gains (K, T) of all positions, the tables (token, label) that the new matrix of a state's
+    best position may start from, and the tables (T, token, label) of all states together; None if
+    one state did not need its own.
     """
     data = search.data
     gains = _weight_gains(search, rows, fit, least)
@@ -129,38 +125,26 @@ def _gains_by_state(
     # No log-likelihood ratio is larger.
     reach = -2 * rows.total(RowTable.logliks, fit.mixture)
     for k in np.flatnonzero(data.counts).tolist():
-        limits = least * matrix_costs(data, [k], _full_prices(data, k))
+        limits = least * matrix_costs(data, [k], full_prices(data, k))
         new = np.flatnonzero((gains[k] == -np.inf) & ((data.K == 1) | (reach[k] >= limits)))
         complete &= new.size > 0
         if new.size == 0:
             continue
+        inverse = 1 / _floor(data) if data.K == 1 else np.inf
+        scores = data.total(Partition.source_tables, k, fit.mixture, inverse, rows=rows)
         if data.K == 1:
             came, expected = data.total(Partition.label_tables, fit.mixture, rows=rows)
-            closed = [*search.support[k], *(t for _, t in barred)]
-            gains[k, new] = _new_matrix_gains(data, [k], came, expected, closed, least)[new]
+            not_new = np.flatnonzero(closed[k]).tolist()
+            tables = came, expected
+            gains[k, new] = new_matrix_gains(data, [k], tables, not_new, least, scores)[new]
         else:
-            scores = data.total(Partition.source_tables, k, fit.mixture, rows=rows)
             pooled = [added([*pooled, scores])]
-            came, expected = _labels_by_score(*scores)
-            chi_square = quotient((came - expected) ** 2, expected).sum(axis=(1, 2))
-            gains[k, new] = (chi_square - limits)[new]
-        # Not of the best position alone, which may be barred.
-        new_tables |= {(k, t): (came[t], expected[t]) for t in new.tolist() if gains[k, t] >= 0}
-    return gains, new_tables, _labels_by_score(*pooled[0]) if complete and pooled else None
-
-
-def _labels_by_score(scores: Array, information: Array) -> Tables:
-    """Tables (T, N, N) of the labels that came and that were to be expected, from those of scores
-    and information of a matrix.
-
-    Of n samples a score has the mean n, and its variance is the information, Σ 1/f over samples
-    whose labels have the distribution f. So it is as if n²/information labels had been expected,
-    and score·n/information had come; exactly so where f is the same for all samples. The χ² of
-    these tables is the score statistic, with (N − 1)² degrees of freedom.
-    """
-    w = quotient(1.0, information)
-    n = quotient((w * scores).sum(axis=2), w.sum(axis=2))[..., None]
-    return n * w * scores, n**2 * w
+            came, expected = labels_by_score(*scores)
+            gains[k, new] = (difference_of_tokens(scores, (came, expected)) - limits)[new]
+        best = int(np.where(closed[k], -np.inf, gains[k]).argmax())
+        if best in new and gains[k, best] >= 0:
+            new_tables[k, best] = came[best].copy(), expected[best].copy()
+    return gains, new_tables, labels_by_score(*pooled[0]) if complete and pooled else None
 
 
 def _weight_gains(search: Selection, rows: Rows, fit: Fit, least: float) -> Array:
@@ -173,9 +157,8 @@ def _weight_gains(search: Selection, rows: Rows, fit: Fit, least: float) -> Arra
     if known.size == 0:
         return gains
     matrices = np.array([search.mixture.matrix(t).T for t in known])
-    floor = TUNING.least_probability * np.maximum(data.label_distribution, 1 / data.n)
     scores, information = data.total(
-        Partition.weight_scores, known, matrices, fit.mixture, floor, rows=rows
+        Partition.weight_scores, known, matrices, fit.mixture, _floor(data), rows=rows
     )
     scores = scores - data.present[:, known]
     variance = information - data.present[:, known]
@@ -186,41 +169,9 @@ def _weight_gains(search: Selection, rows: Rows, fit: Fit, least: float) -> Arra
     return gains
 
 
-def _new_matrix_gains(
-    data: Data, states: list[int], came: Array, expected: Array, closed: list[int], least: float
-) -> Array:
-    """(T,): by how much twice the log-likelihood ratio of a whole new matrix at each position
-    exceeds ``least`` times its cost; from the labels that came and those to be expected, tables (T,
-    N, N) of (token, label). It is −∞ for positions that are ``closed``, and for others that
-    certainly are not the best or do not exceed their cost.
-
-    It is the ratio of two independent models of the label given the token, of which the second
-    knows what to expect. Its columns are shrunk to that.
-    """
-    more = np.divide(came, expected, out=np.ones_like(came), where=came > 0)
-    statistics = 2 * (came * np.log(more)).sum(axis=(1, 2))
-    # Before the price of the matrix
-    most = statistics - least * matrix_costs(data, states, np.zeros(data.T))
-    most[closed] = -np.inf
-    gains = np.full(data.T, -np.inf)
-    for t in np.argsort(-most, kind="stable").tolist():
-        if most[t] < max(gains.max(), 0.0):
-            break
-        total = expected[t].sum(axis=1, keepdims=True)
-        base = quotient(expected[t], np.broadcast_to(total, expected[t].shape)).T
-        gains[t] = most[t] - 2 * least * column_prices(came[t].T, base).sum()
-    return gains
-
-
-def _full_prices(data: Data, k: int) -> Array:
-    """(T,): what a matrix would cost in nats if each of its entries mattered, by the BIC, from the
-    samples of state k. For a matrix that one state has to itself this is asked before it is tried,
-    which saves time: a position that serves many states is found over all of them.
-    """
-    n = np.maximum(data.present[k], 2)
-    mu = np.array([data.mu_at(t) for t in range(data.T)])
-    columns = np.sort(np.log(1 + n[:, None] * mu), axis=1)[:, :-1]
-    return (data.labels - 1) / 2 * columns.sum(axis=1)
+def _floor(data: Data) -> Array:
+    """(N,): the probability that a label has at least in scores."""
+    return TUNING.least_probability * np.maximum(data.label_distribution, 1 / data.n)
 
 
 # ------------------------------------------------------------------------------- the current symbol

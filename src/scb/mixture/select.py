@@ -123,18 +123,24 @@ class Selection:
         """The states and positions of slots."""
         return {(k, int(self.support[k][j - 1])) for k, j in slots}
 
-    def best_pairs(
-        self, scores: Array, least: float, barred: list[Pair], most: float
-    ) -> list[Pair]:
-        """For each state that occurs, the position with the largest of its scores (K, T), if that
-        score is at least ``least``. Left out are positions that a state has or that are barred, and
-        states with ``most`` positions.
+    def closed(self, barred: list[Pair], most: float) -> Flags:
+        """(K, T): pairs that are not to be added: positions that a state has or that are barred,
+        and all positions of states that do not occur or have ``most`` positions.
         """
+        closed = np.zeros((self.data.K, self.data.T), bool)
         for k, s in enumerate(self.support):
             is_open = self.data.counts[k] and len(s) < most
-            scores[k, s if is_open else slice(None)] = -np.inf
+            closed[k, s if is_open else slice(None)] = True
         for pair in barred:
-            scores[pair] = -np.inf
+            closed[pair] = True
+        return closed
+
+    @staticmethod
+    def best_pairs(scores: Array, least: float, closed: Flags) -> list[Pair]:
+        """For each state, the position with the largest of its scores (K, T) that is not closed, if
+        that score is at least ``least``.
+        """
+        scores = np.where(closed, -np.inf, scores)
         best = scores.max(axis=1)
         states = np.flatnonzero((best >= least) & (best > -np.inf)).tolist()
         return [(k, int(scores[k].argmax())) for k in states]
@@ -146,7 +152,7 @@ class Selection:
         # What was pruned twice, or once with many symbols, is not tried again; late rounds prune.
         pruned: Counter[Pair] = Counter()
         needed: set[Pair] = set()  # what could not be left out since something was added
-        start, pairs = None, []  # where the last growth began, and what it added
+        added: dict[frozenset[Pair], list[Pair]] = {}  # what each growth added, by where it began
         silent = 0  # rounds in which there was no signal
         many = TUNING.many_symbols < self.mixture.N
         growing = TUNING.growing_rounds // 2 if many else TUNING.growing_rounds
@@ -161,12 +167,13 @@ class Selection:
                 weak = self.all_slots()
                 silent += bool(weak)
             if not weak and turn < growing:
-                # If all that was added last is gone, it would go again
-                before, start = start, self.pairs(self.all_slots())
-                pruned.update(pairs if start == before else [])
+                # If all that was added here is gone, it would go again
+                here = frozenset(self.pairs(self.all_slots()))
+                pruned.update(added.get(here, []))
                 barred = [pair for pair, times in pruned.items() if many or times > 1]
                 pairs, matrices = self.policy.candidates(self, rows, fit, barred)
                 if pairs:
+                    added[here] = pairs
                     self.add(pairs, matrices)
                     needed.clear()
                     continue
@@ -271,8 +278,10 @@ class Selection:
         self.fitted = list(self.support), fit.mixture
         return fit
 
-    def final_fit(self, with_background: Flags) -> tuple[Rows, Fit]:
-        """Maximise the likelihood to the end, with the background in the requested states (K,)."""
+    def final_fit(self, with_background: Flags, tolerance: float) -> tuple[Rows, Fit]:
+        """Maximise the likelihood up to a tolerance, with the background in the requested states
+        (K,).
+        """
         at = self.mixture
         slots = (at.q[k, 1 : 1 + len(s)] for k, s in enumerate(self.support))
         weights = [np.maximum(np.round(w, 6), TUNING.empty) for w in slots]
@@ -280,7 +289,7 @@ class Selection:
         q = weight_table(weights, background, at.q.shape[1])
         self.mixture = replace(at, P=rounded(at.P), q=q)
         rows = self.rows()
-        fit = maximise(rows, self.mixture.lifted(), tolerance=1e-3, steps=5000)
+        fit = maximise(rows, self.mixture.lifted(), tolerance=tolerance, steps=5000)
         self.mixture = fit.mixture
         return rows, fit
 

@@ -54,7 +54,7 @@ def candidates(
     """
     data = search.data
     scores = relative_scores(data, rows, fit, search.folds)
-    return search.best_pairs(scores, least, barred, most), {}
+    return search.best_pairs(scores, least, search.closed(barred, most)), {}
 
 
 def criterion(data: Data) -> Array:

@@ -255,9 +255,10 @@ def _best_ngram(blocks: HeldOutBlocks) -> HistoryModel:
     train = blocks.train
     longest = deepest(train.N, min(DEPTH, train.T))
     counts, held_out = (data.total(_counted, longest) for data in blocks)
+    whole = counts + held_out
 
     def logliks(depth: int) -> Array:
-        return logliks_by_depth(counts.shortened(depth), held_out.shortened(depth))
+        return logliks_by_depth(whole.shortened(depth), held_out.shortened(depth))
 
     best = best_depth(logliks, longest)
     return NGram(counts.shortened(best.depth), best.smoothing)

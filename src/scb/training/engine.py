@@ -2,9 +2,8 @@
 fast, and ``cuda.Cuda`` runs on a GPU.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -19,7 +18,7 @@ from scb.geometry.heads import apart, per_head, side_by_side, stacked_columns
 from scb.inputs import InputError, shown
 from scb.kernels.step.batch import LabelSampler
 from scb.kernels.step.frozen import Frozen, FrozenDraws, frozen_gradient
-from scb.kernels.step.fused import Hyperparameters, fused_steps, step_memory
+from scb.kernels.step.fused import Hyperparameters, Looks, fused_steps, step_memory
 from scb.kernels.step.share import Memory
 from scb.model import LinearTransformer, OneLayerTransformer
 from scb.task import Task
@@ -35,28 +34,9 @@ from scb.training.updates import precondition_V
 
 # A run has diverged when ‖V‖ or the norm of a column of A reaches this, or is NaN.
 LIMIT = 1e6
+# Operations of one call of a kernel, a tenth of a second or so: Ctrl-C waits for its end.
+WORK = 1 << 27
 NO_STATE: State = MappingProxyType({})
-
-
-class Looks(NamedTuple):
-    """The quantities that evaluations need of a run at several moments between its steps."""
-
-    steps: NDArray[np.int64]  # (E,), how many had been taken
-    losses: Array  # (E,), of the last mini-batches
-    V: Array  # (E, N, N)
-    moments: Array  # (E, 4, N), the sums of ``metrics.column_sums``
-    on_support: Array  # (E, sparsity, N)
-
-    @classmethod
-    def joined(
-        cls, seen: Sequence[tuple[int, float, Array, tuple[Array, Array]]]
-    ) -> "Looks | None":
-        """Return all looks, each given as its step, loss, V and sums; None if there is none."""
-        if not seen:
-            return None
-        steps, losses, V, sums = zip(*seen, strict=True)
-        moments, on_support = zip(*sums, strict=True)
-        return cls(*map(np.array, (steps, losses, V, moments, on_support)))
 
 
 class Taken(NamedTuple):
@@ -69,6 +49,7 @@ class Taken(NamedTuple):
     samples: int
     state: State = NO_STATE  # what a stateful rule remembers after the steps
     looks: Looks | None = None  # at evaluations on the way, if the engine took steps beyond them
+    sums: tuple[Array, Array] | None = None  # ``metrics.column_sums`` of A, if the engine has them
 
 
 class Request(NamedTuple):
@@ -235,26 +216,35 @@ class Fused:
         hyper, memory = self._stage[2:]
         new_V = np.array(V, np.float64, order="C")
         new_A = self._buffers.copy(A)
+        if len(keys) == 0:
+            return Taken(new_V, new_A, 0, np.nan, 0)
+        work = stage.batch_size * (self.task.T + self.task.N) + new_A.size + new_V.size
+        together = max(1, WORK // (work * looks.step))
+        ends = np.array([*looks, len(keys)])
+        threshold = self.task.weight_threshold
         seen = []
         done = 0
         loss = np.nan
-        for begin, end in pairwise((0, *looks, len(keys))):
-            part, loss = fused_steps(
-                keys[begin:end], self.fresh.sampler, hyper, new_V, new_A, memory
+        for i in range(0, len(ends), together):
+            some = ends[i : i + together] - done
+            now = keys[done : done + some[-1]]
+            part, loss, found = fused_steps(
+                now, self.fresh.sampler, hyper, new_V, new_A, memory, some, threshold
             )
+            seen.append(found._replace(steps=found.steps + done))
             done += part
-            if done < end:
+            if part < len(now):
                 break
-            if end < len(keys):
-                seen.append((end, loss, new_V.copy(), metrics.column_sums(self.task, new_A)))
-        # V and A are now beyond the limit: repeat the steps before.
+        found = Looks(*map(np.concatenate, zip(*seen, strict=True))) if looks else seen[0]
+        on_the_way = found.first(len(looks)) if looks else None
         if done < len(keys):
-            new_V[:] = V
-            new_A[:] = A
-            for begin, end in pairwise((0, *(step for step in looks if step < done), done)):
-                fused_steps(keys[begin:end], self.fresh.sampler, hyper, new_V, new_A, memory)
-        samples = min(done + 1, len(keys)) * stage.batch_size
-        return Taken(new_V, new_A, done, loss, samples, looks=Looks.joined(seen))
+            # V and A are now beyond the limit: repeat the steps before.
+            before = range(looks.start, min(looks.stop, done), looks.step)
+            taken = self._steps(V, A, mu, stage, keys[:done], before)
+            samples = (done + 1) * stage.batch_size
+            return taken._replace(loss=loss, samples=samples, looks=on_the_way)
+        sums = found.moments[-1], found.on_support[-1]
+        return Taken(new_V, new_A, done, loss, done * stage.batch_size, NO_STATE, on_the_way, sums)
 
     def _frozen_steps(
         self,
@@ -273,16 +263,20 @@ class Fused:
         V = np.array(V, np.float64, order="C")  # one type for Numba
         loss = np.nan
         seen = []
-        for done, key in enumerate(keys):
+        done = 0
+        for key in keys:
             if done in looks:
-                seen.append((done, loss / B, V, sums))
+                seen.append((done, loss / B, V, *sums))
             draws = draw_frozen(self.task, sampler, frozen, B, np.random.default_rng(key))
             loss, gV, _ = frozen_gradient(draws, sampler, frozen, V)
             after = V - stage.eta_V / B * precondition_V(gV, mu, stage.projector)
             if not np.vdot(after, after) < LIMIT**2:
-                return Taken(V, A, done, loss / B, (done + 1) * B, looks=Looks.joined(seen))
+                break
             V = after
-        return Taken(V, A, len(keys), loss / B, len(keys) * B, looks=Looks.joined(seen))
+            done += 1
+        samples = min(done + 1, len(keys)) * B
+        on_the_way = Looks(*map(np.array, zip(*seen, strict=True))) if seen else None
+        return Taken(V, A, done, loss / B, samples, NO_STATE, on_the_way, sums)
 
 
 def hyperparameters(stage: Stage, mu: Array) -> Hyperparameters:

@@ -137,7 +137,7 @@ def train(
             evaluations.note_on_the_way(run, request.stage.batch_size, taken.looks)
             run = advanced(run, recipe, request.steps, taken)
             run = judged(task, run, recipe, source, judge, judge_samples)
-            if not evaluations.noted(run, taken.loss, every):
+            if not evaluations.noted(run, taken, every):
                 continue
             due = folder is not None and (run.finished or run.step >= saved + checkpoint_every)
             if callbacks or due:
@@ -207,7 +207,7 @@ def first(
     }
     run = Run(V, A, **facts, made_by=made)
     if evaluations is not None:
-        evaluations.note(run, batch_loss=np.nan)
+        evaluations.note(run)
     return run
 
 

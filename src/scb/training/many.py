@@ -148,6 +148,6 @@ def _on_gpu(
             evaluations[i].note_on_the_way(runs[i], requests[i].stage.batch_size, taken[i].looks)
             run = advanced(runs[i], recipe, requests[i].steps, taken[i])
             run = judged(task, run, recipe, None, judge, judge_samples)
-            evaluations[i].noted(run, taken[i].loss, every)
+            evaluations[i].noted(run, taken[i], every)
             runs[i] = evaluations[i].written(run) if run.finished else run
     return runs

@@ -205,7 +205,10 @@ class HeldOut:
             signal = float(there[columns] @ centred[rows, columns])
         dist_A = dist_A_star = Distance(np.inf)
         if K_V > 1e-12:
-            estimates = [A - precondition_A(g.A, there) / K_V for g in (one, two)]
+            estimates = [precondition_A(g.A, there) for g in (one, two)]
+            for estimate in estimates:
+                estimate /= -K_V
+                estimate += A
             scale = root(self.K_P / K_V)
             dist_A = self._distance_A(A, stands_out, estimates, scale, there)
             star = threshold_normalize(A, 1 / (6 * self.sparsity))

@@ -7,13 +7,15 @@ differentiates shares of its mini-batch, and the caller adds up and updates. Res
 on which thread took which share.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from scb.arrays import Array
 from scb.kernels.compiler import compiled
 from scb.kernels.step.batch import TILE, TaskSampler, draw_mini_batch, share_count
-from scb.kernels.step.lazy_columns import apply_deferred_prox, column_sum, new_columns
+from scb.kernels.step.lazy_columns import apply_deferred_prox, column_sum, moments_of, new_columns
 from scb.kernels.step.share import Hyperparameters, Memory, descend, new_memory, take_share
 from scb.kernels.threads import (
     MOST_SHARES,
@@ -29,6 +31,28 @@ from scb.kernels.threads import (
 
 # Tokens: a step with fewer is over before another thread has come to help
 SHORT = 1 << 15
+
+
+class Looks(NamedTuple):
+    """The quantities that evaluations need of a run at several moments between its steps."""
+
+    steps: NDArray[np.int64]  # (E,), how many had been taken
+    losses: Array  # (E,), of the last mini-batches
+    V: Array  # (E, N, N)
+    moments: Array  # (E, 4, N), the sums of ``metrics.column_sums``
+    on_support: Array  # (E, sparsity, N)
+
+    @classmethod
+    def room(cls, steps: NDArray[np.int64], sampler: TaskSampler, V: Array) -> "Looks":
+        """Allocate memory for looks after so many steps."""
+        E = len(steps)
+        Q, N = sampler.labels.positions.shape
+        sums = np.empty((E, 4, N)), np.empty((E, Q, N))
+        return cls(steps, np.empty(E), np.empty((E, *V.shape)), *sums)
+
+    def first(self, count: int) -> "Looks":
+        """Return the first looks."""
+        return Looks._make(array[:count] for array in self)
 
 
 @compiled(inline=True)
@@ -110,13 +134,20 @@ def _add_up(shares, losses, largest, gV):
 
 
 @compiled(inline=True)
-def _finish_columns(share, shares, step, columns):
-    """Bring every column of a share up to date, and its offset into raw."""
+def _finish_columns(share, shares, look, columns, positions, threshold, looks):
+    """Bring every column of a share up to date, its offset into raw, and look at it."""
     for k in range(share, columns.raw.shape[1], shares):
-        apply_deferred_prox(k, step, columns)
+        apply_deferred_prox(k, looks.steps[look], columns)
         raw = columns.raw[:, k]
         for t in range(raw.size):
             raw[t] += columns.offset[k]
+        columns.offset[k] = 0.0
+        columns.n_survivors[k] = -1
+        sums = moments_of(raw, 1.0 / raw.size, threshold)
+        for i in range(4):
+            looks.moments[look, i, k] = sums[i]
+        for i in range(positions.shape[0]):
+            looks.on_support[look, i, k] = raw[positions[i, k]]
 
 
 @compiled(inline=True)
@@ -154,35 +185,38 @@ def _conclude(step, shares, update, batch, hyper, V, columns, memory):
 
 
 @compiled
-def take_steps(me, team, update, keys, sampler, hyper, V, columns, memory):
-    """Do one thread's part of one step for each of ``keys``, on V and the columns of A in place.
+def take_steps(me, team, update, keys, sampler, hyper, V, columns, memory, threshold, looks):
+    """Do one thread's part of one step for each of ``keys``, on V and the columns of A in place,
+    and write down ``looks`` after so many steps as they say, the last of them after all.
 
     λ uses the K_V of the V before each step. Returns the number of steps done, which is smaller
-    than the number of keys if V or A reaches the limit. Without ``update`` there is one key, and
-    its mini-batch is only differentiated. Twin: the source ``Fresh``, followed by
+    than the number of keys if V or A reaches the limit. Without ``update`` there is one key, whose
+    mini-batch is only differentiated, and no look. Twin: the source ``Fresh``, followed by
     ``stages.proximal_step``.
     """
     # The caller (me = 0) and the helpers go through the same loop, so that there is one compiled
     # version of what a share does.
     T = memory.tokens.shape[2]
     B = hyper.batch_size
-    mu = sampler.labels.mu
+    labels = sampler.labels
     shares = share_count(B, T)
     mine = np.empty(MOST_SHARES, np.bool_)
-    # One more turn follows the last update, for the columns whose steps were deferred.
-    turns = keys.size + 1 if update else keys.size
-    turn = np.int64(-1)
+    # A turn is a step, or beyond the last step a look, before which deferred steps are applied.
+    turn = np.int64(0)
+    step = np.int64(0)
+    look = np.int64(0)
     drawn = np.int64(0)  # the step whose batch this is
-    batch = draw_mini_batch(keys[0], mu, B, T, update)
+    batch = draw_mini_batch(keys[0], labels.mu, B, T, update)
     bounded = True
     while True:
         if me == 0:
-            turn += 1
-            if turn == turns or not bounded:
+            if not bounded or (step == keys.size and look == looks.steps.size):
                 break
-            if turn < keys.size:
+            looking = look < looks.steps.size and looks.steps[look] == step
+            turn = keys.size + look if looking else step
+            if not looking:
                 if drawn != turn:
-                    batch = draw_mini_batch(keys[turn], mu, B, T, update)
+                    batch = draw_mini_batch(keys[turn], labels.mu, B, T, update)
                     drawn = turn
                 _prepare(turn, batch, hyper, V, columns)
             open_turn(team, turn, shares)
@@ -197,20 +231,26 @@ def take_steps(me, team, update, keys, sampler, hyper, V, columns, memory):
                 turn = team.turn[0]
                 # A batch follows from its key: a helper makes its own copy.
                 if drawn != turn and turn < keys.size:
-                    batch = draw_mini_batch(keys[turn], mu, B, T, update)
+                    batch = draw_mini_batch(keys[turn], labels.mu, B, T, update)
                     drawn = turn
             if turn < keys.size:
                 take_share(share, turn, batch, sampler, hyper, V, columns, memory)
             else:
-                _finish_columns(share, shares, turn, columns)
+                at = turn - keys.size
+                _finish_columns(share, shares, at, columns, labels.positions, threshold, looks)
             hand_in(me, team, share)
         if me == 0:
             await_shares(team, mine[:shares])
             if turn < keys.size:
                 bounded = _conclude(turn, shares, update, batch, hyper, V, columns, memory)
+                step += bounded
+            else:
+                looks.losses[look] = memory.losses[0] / B
+                looks.V[look] = V
+                look += 1
     if me == 0:
         open_turn(team, np.int64(OVER), np.int64(0))  # literals would be other types
-    return min(turn, keys.size) if bounded else turn - 1
+    return step
 
 
 def _sizes(V: Array, A: Array) -> tuple[int, int, int]:
@@ -240,22 +280,30 @@ def fused_steps(
     V: Array,
     A: Array,
     memory: Memory | None = None,
-) -> tuple[int, float]:
-    """Take one step for each of ``keys`` on V (N, H·N) and A (H·T, N), in place, with the
-    ``step_memory`` of an earlier call if it is given, because allocating memory takes time.
+    ends: NDArray[np.int64] | None = None,
+    threshold: float = np.inf,
+) -> tuple[int, float, Looks]:
+    """Take one step for each of the ``keys``, at least one, on V (N, H·N) and A (H·T, N), in place,
+    with the ``step_memory`` of an earlier call if it is given, because allocating memory takes
+    time.
 
     Returns the number of steps done, which is smaller than the number of keys if V or A reaches the
-    limit, and the mean loss of the last step.
+    limit, the mean loss of the last step, and looks after as many steps as ``ends`` say, the last
+    of them after all; ``threshold`` is that of ``column_moments``. All columns are up to date
+    there, so that the bits are those of a call for the steps from each end to the next.
     """
-    if keys.size == 0:
-        return 0, np.nan
+    ends = np.array([keys.size]) if ends is None else ends
+    looks = Looks.room(ends, sampler, V)
     T, N, heads = _sizes(V, A)
     columns = new_columns(A, np.zeros(N), keys.size, hyper.per_column)
     if memory is None:
         memory = step_memory(sampler, hyper.batch_size, T, heads)
     threads = _threads(hyper.batch_size, T)
-    done = run_together(take_steps, threads, True, keys, sampler, hyper, V, columns, memory)
-    return done, memory.losses[0] / hyper.batch_size
+    arguments = (True, keys, sampler, hyper, V, columns, memory, threshold, looks)
+    done = run_together(take_steps, threads, *arguments)
+    if done < keys.size:
+        looks = looks.first(int((ends <= done).sum()))
+    return done, memory.losses[0] / hyper.batch_size, looks
 
 
 def mini_batch_gradient(
@@ -293,7 +341,9 @@ def mini_batch_gradient(
     memory = new_memory(T, N, heads, sampler.tokens.table.dtype, accumulators)
     keys = np.full(1, key, np.uint64)
     threads = _threads(hyper.batch_size, T)
-    run_together(take_steps, threads, False, keys, sampler, hyper, V, columns, memory)
+    looks = Looks.room(np.empty(0, np.int64), sampler, V)
+    arguments = (False, keys, sampler, hyper, V, columns, memory, np.inf, looks)
+    run_together(take_steps, threads, *arguments)
     for k, g in zip(memory.column, memory.accumulators, strict=True):
         if k >= 0:
             gA[:, k] += g

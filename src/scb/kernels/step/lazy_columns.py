@@ -48,10 +48,9 @@ def new_columns(raw, offset, steps, lam_factor):
 @compiled(inline=True)
 def apply_deferred_prox(k, step, columns):
     """Apply the proximal steps that column k has skipped since ``done[k]`` and before ``step``."""
-    if columns.done[k] < step and _largest(columns.lams[:step]) > 0:
-        lams = np.empty(step - columns.done[k])
-        for i in range(lams.size):
-            lams[i] = columns.lams[columns.done[k] + i] * columns.lam_factor[k]
+    skipped = columns.lams[columns.done[k] : step]
+    if skipped.size and _largest(skipped) > 0:
+        lams = skipped * columns.lam_factor[k]
         count = columns.n_survivors[k]
         if count >= 0:
             survivors = columns.survivors[k, :count]
@@ -186,8 +185,8 @@ def column_sum(a):
 
 
 @compiled(reorder=True)
-def _moments(a, base, threshold):
-    """Of one column: Σb, Σb² for b = a − base, and Σa, Σa² where a reaches the threshold."""
+def moments_of(a, base, threshold):
+    """Return Σb, Σb² of a column, with b = a − base, and Σa, Σa² where a reaches the threshold."""
     s = square = kept = kept_square = 0.0
     for t in range(a.size):
         b = a[t] - base
@@ -228,7 +227,7 @@ def column_moments(A, threshold):
     T, N = A.shape
     moments = np.empty((4, N))
     for k in range(N):
-        moments[0, k], moments[1, k], moments[2, k], moments[3, k] = _moments(
+        moments[0, k], moments[1, k], moments[2, k], moments[3, k] = moments_of(
             A[:, k], 1.0 / T, threshold
         )
     return moments

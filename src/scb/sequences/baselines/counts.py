@@ -8,9 +8,9 @@ digit 0 means that there is no symbol. Counts of several partitions add up.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 from scb.arrays import Array
 from scb.inputs import InputError
 from scb.mixture.windows import of_each
+from scb.sequences.baselines.tree import HistoryTree, Ints, places_of
 
-Ints = NDArray[np.int64]
 # The longest histories that are tried
 DEPTH = 16
-# Entries of distributions that are computed at a time, which bounds memory
+# Entries of tables that are computed at a time, which bounds memory
 ENTRIES = 1 << 22
+# Entries that fit into the CPU's cache
+_CACHED = 1 << 18
 
 
 def deepest(N: int, wanted: int) -> int:
@@ -89,68 +91,6 @@ def history_codes(codes: Ints, N: int, depth: int) -> Ints:
     return history
 
 
-class Level(NamedTuple):
-    """The distinct histories of one length, sorted, and the labels that followed them, with an
-    entry for each pair of a history and a label.
-    """
-
-    N: int
-    histories: Ints  # (S,)
-    bounds: Ints  # (S + 1,): the entries of history i are those from bounds[i] to bounds[i + 1]
-    codes: Ints  # (J,), ascending: history · N + label
-    # (J,): how often each label came after each history
-    counts: Array
-    # (J,): after how many distinct symbols before the history, or its start (Kneser and Ney)
-    kinds: Array
-
-    @classmethod
-    def from_codes(cls, codes: Ints, N: int, counts: Ints, kinds: Ints) -> "Level":
-        """From ascending codes history · N + label."""
-        history = codes // N
-        first = np.flatnonzero(np.diff(history, prepend=-1))
-        bounds = np.append(first, codes.size)
-        return cls(N, history[first], bounds, codes, counts.astype(float), kinds.astype(float))
-
-    @property
-    def sizes(self) -> Ints:
-        """(S,): how many distinct labels followed each history."""
-        return np.diff(self.bounds)
-
-    def sums(self, values: Array) -> Array:
-        """(S,): the sum of values (J,) over the entries of each history."""
-        return np.add.reduceat(values, self.bounds[:-1]) if values.size else np.zeros(0)
-
-    def dense(self, values: Array, rows: Ints) -> Array:
-        """(r, N): values (J,) of the labels after the histories in some rows, 0 if not seen."""
-        sizes = self.sizes[rows]
-        ends = np.cumsum(sizes)
-        entry = np.arange(sizes.sum()) + np.repeat(self.bounds[rows] - ends + sizes, sizes)
-        table = np.zeros((rows.size, self.N))
-        table[np.repeat(np.arange(rows.size), sizes), self.codes[entry] % self.N] = values[entry]
-        return table
-
-    def rows(self, histories: Ints) -> Ints:
-        """The row of each history, −1 if it was not seen."""
-        return _places(self.histories, histories)
-
-    def entries(self, labels: Histories) -> Ints:
-        """The entry of each history with its label, −1 if this pair was not seen."""
-        return _places(self.codes, labels.history * self.N + labels.label)
-
-
-def _places(ascending: Ints, wanted: Ints) -> Ints:
-    """Where each of some values lies among ascending ones, −1 if it does not."""
-    if ascending.size == 0:
-        return np.full(wanted.shape, -1)
-    place = np.minimum(np.searchsorted(ascending, wanted), ascending.size - 1)
-    return np.where(ascending[place] == wanted, place, -1)
-
-
-def at_places(values: Array, places: Ints) -> Array:
-    """Values in some places, 0 where the place is −1."""
-    return np.where(places >= 0, values[places], 0.0) if values.size else np.zeros(places.size)
-
-
 @dataclass(frozen=True)
 class HistoryCounts:
     """How often each label followed each history."""
@@ -187,22 +127,24 @@ class HistoryCounts:
         return HistoryCounts.total_of([self, other])
 
     def __sub__(self, other: "HistoryCounts") -> "HistoryCounts":
-        """The counts without a part of them; shorter histories are subtracted, too, which is faster
-        than counting them.
+        """The counts without a part of them. Codes of which nothing is left stay, with a count of
+        0, so that the tree stays the same but for its counts.
         """
-        return self._less(other)[0]
-
-    def _less(self, other: "HistoryCounts") -> tuple["HistoryCounts", Ints]:
-        """The difference, and the place in it of each of our codes that is left."""
+        at = np.searchsorted(self.codes, other.codes)
         left = self.counts.copy()
-        left[np.searchsorted(self.codes, other.codes)] -= other.counts
-        kept = left > 0
-        rest = HistoryCounts(self.N, self.depth, self.codes[kept], left[kept])
-        if self.depth:
-            shorter, place = self.shorter
-            less, number = shorter._less(other.shorter[0])
-            vars(rest)["shorter"] = less, number[place[kept]]  # what it caches
-        return rest, np.cumsum(kept) - 1
+        left[at] -= other.counts
+        return self._with_tree(self.tree.without(at, other.counts), counts=left)
+
+    def without_near(self, other: "HistoryCounts") -> "HistoryCounts":
+        """The counts without a part of them, but only for the histories of this part."""
+        at = np.searchsorted(self.codes, other.codes)
+        tree = self.tree.near(at, other.counts)
+        return self._with_tree(tree, codes=other.codes, counts=self.counts[at] - other.counts)
+
+    def _with_tree(self, tree: HistoryTree, **changes: Ints) -> "HistoryCounts":
+        changed = replace(self, **changes)
+        vars(changed)["tree"] = tree  # what it caches
+        return changed
 
     def _summed(self, codes: Ints, counts: Ints, depth: int) -> tuple["HistoryCounts", Ints]:
         """The sums of counts with equal codes, and the place of each code among the distinct."""
@@ -240,37 +182,81 @@ class HistoryCounts:
         return int(self.counts.sum())
 
     @property
+    def distinct_histories(self) -> int:
+        """The number of different histories."""
+        return int(np.count_nonzero(np.diff(self.codes // self.N, prepend=-1)))
+
+    @property
     def first_whole(self) -> int:
         """The place of the first code whose history is exactly ``depth`` symbols long."""
         smallest = (self.N + 1) ** (self.depth - 1) if self.depth else 0
         return int(np.searchsorted(self.codes, smallest * self.N))
 
     @cached_property
-    def levels(self) -> list[Level]:
-        """Histories of exactly 0, 1, …, depth symbols."""
-        # Nothing is known of what came before the longest histories
-        levels = [self._level(self.counts)]
-        longer = self
-        while longer.depth:
-            longer, place = longer.shorter
-            levels.append(longer._level(np.bincount(place, minlength=longer.codes.size)))
-        return levels[::-1]
+    def tree(self) -> HistoryTree:
+        """All histories of up to ``depth`` symbols."""
+        return _grown(self)
 
-    def _level(self, kinds: Ints) -> Level:
-        whole = slice(self.first_whole, None)
-        return Level.from_codes(self.codes[whole], self.N, self.counts[whole], kinds[whole])
+    def nodes(self, histories: Ints) -> Ints:
+        """(depth + 2, n): the node of each history in each part of the tree, −1 if not seen."""
+        histories = histories % (self.N + 1) ** self.depth
+        place = np.searchsorted(self.codes, histories * self.N)
+        place = np.minimum(place, self.codes.size - 1)
+        if self.codes.size == 0 or (self.codes[place] // self.N != histories).any():
+            return self.tree.find(histories)
+        # Histories that were counted need not be looked for in each part
+        return self.tree.rows[self.tree.path[:, place]]
 
-    def rows(self, depth: int, histories: Ints) -> Ints:
-        """The row of the last ``depth`` symbols of each history in their level, −1 if not seen."""
-        return self.levels[depth].rows(histories % (self.N + 1) ** depth)
-
-    def places(self, depth: int, labels: Histories) -> tuple[Ints, Ints]:
-        """The row of the last ``depth`` symbols before each label in their level, and the entry of
-        these symbols with the label; −1 if not seen.
+    def places(self, labels: Histories) -> tuple[Ints, Ints]:
+        """(depth + 2, n): the node of the history of each label in each part of the tree, and its
+        entry with the label; −1 if not seen.
         """
-        level = self.levels[depth]
-        last = labels._replace(history=labels.history % (self.N + 1) ** depth)
-        return level.rows(last.history), level.entries(last)
+        history = labels.history % (self.N + 1) ** self.depth
+        place = places_of(self.codes, history * self.N + labels.label)
+        if (place >= 0).all():
+            entries = self.tree.path[:, place]
+            return self.tree.rows[entries], entries
+        nodes = self.nodes(history)
+        wanted = np.where(nodes >= 0, nodes * self.N + labels.label, -1)
+        return nodes, places_of(self.tree.keys, wanted)
+
+
+def _grown(counts: HistoryCounts) -> HistoryTree:
+    """The tree of some counts."""
+    N = counts.N
+    by_depth = [counts.shortened(depth) for depth in range(counts.depth + 1)]
+    ends = slice(counts.first_whole)
+    parts = [one.codes[one.first_whole :] for one in by_depth] + [counts.codes[ends]]
+    starts = np.cumsum([0, *(part.size for part in parts)])
+    codes = np.concatenate(parts)
+    changes = np.diff(codes // N, prepend=-1) != 0
+    changes[starts[starts < codes.size]] = True
+    bounds = np.append(np.flatnonzero(changes), codes.size)
+    rows = np.append(np.cumsum(changes) - 1, -1)
+    path = np.empty((len(parts), counts.codes.size), np.int64)
+    place = np.arange(counts.codes.size)
+    path[-1] = np.where(place < counts.first_whole, starts[-2] + place, -1)
+    for depth in range(counts.depth, -1, -1):
+        here = place - by_depth[depth].first_whole
+        path[depth] = np.where(here >= 0, starts[depth] + here, -1)
+        if depth:
+            place = by_depth[depth].shorter[1][place]
+    up = np.full(codes.size + 1, -1)
+    up[path[1:]] = np.maximum.accumulate(path[:-1])
+    times = np.concatenate([one.counts[one.first_whole :] for one in by_depth])
+    return HistoryTree(
+        N,
+        codes[bounds[:-1]] // N,
+        bounds,
+        rows,
+        rows[:-1] * N + codes % N,
+        up,
+        np.repeat(np.arange(len(parts)), np.diff(starts)),
+        np.searchsorted(bounds[:-1], starts),
+        starts,
+        path,
+        np.append(times, counts.counts[ends]),
+    )
 
 
 @dataclass(frozen=True)
@@ -291,13 +277,21 @@ class HistoryModel(ABC):
     def name(self) -> str:
         """A short description of the model."""
 
+    def without(self, part: HistoryCounts) -> Self:
+        """The model without a part of its counts."""
+        return replace(self, counts=self.counts - part)
+
     @abstractmethod
     def _distributions(self, histories: Ints) -> Array:
         """(n, N): the distribution of the label after each of not too many histories."""
 
+    @abstractmethod
+    def _likelihoods(self, labels: Histories) -> Array:
+        """(n,): the probability of each of not too many labels."""
+
     def distributions(self, histories: Ints) -> Array:
         """(n, N): the distribution of the label after each history."""
-        most = max(1, ENTRIES // self.N)
+        most = max(1, _CACHED // (self.N * (self.counts.depth + 2)))
         parts = [
             self._distributions(histories[first : first + most])
             for first in range(0, histories.size, most)
@@ -305,18 +299,10 @@ class HistoryModel(ABC):
         return np.concatenate([np.zeros((0, self.N)), *parts])
 
     def likelihoods(self, labels: Histories) -> Array:
-        """(n,): the probability of each label; distributions are computed once for each distinct
-        history.
-        """
-        histories, place = np.unique(
-            labels.history % (self.N + 1) ** self.counts.depth, return_inverse=True
-        )
-        p = np.empty(labels.label.size)
-        order = np.argsort(place, kind="stable")
-        most = max(1, ENTRIES // self.N)
-        bounds = np.searchsorted(place[order], np.arange(0, histories.size + most, most))
-        for i, first in enumerate(range(0, histories.size, most)):
-            mine = order[bounds[i] : bounds[i + 1]]
-            distributions = self._distributions(histories[first : first + most])
-            p[mine] = distributions[place[mine] - first, labels.label[mine]]
-        return p
+        """(n,): the probability of each label."""
+        most = ENTRIES // (self.counts.depth + 2)
+        parts = [
+            self._likelihoods(labels.part(slice(first, first + most)))
+            for first in range(0, labels.label.size, most)
+        ]
+        return np.concatenate([np.zeros(0), *parts])

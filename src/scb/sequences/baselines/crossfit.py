@@ -25,7 +25,7 @@ from scb.sequences.baselines.counts import (
     deepest,
     histories_in,
 )
-from scb.sequences.baselines.ctw import ContextTree, likely_tree
+from scb.sequences.baselines.ctw import likely_tree
 from scb.sequences.baselines.ngram import NGram, best_depth, logliks_by_depth
 
 BLOCKS = 10
@@ -85,14 +85,13 @@ class CrossFit:
         """For each block, the model of the others; one at a time, since what it computes from its
         counts takes many times their memory.
         """
-        others = _others(self.model.counts, self.blocks)
-        return (replace(self.model, counts=counts) for counts in others)
+        model = _bare(self.model)
+        return (model.without(block) for block in self.blocks)
 
 
-def _others(whole: HistoryCounts, blocks: Sequence[HistoryCounts]) -> Iterator[HistoryCounts]:
-    """For each block, the counts of the others."""
-    copy = replace(whole)  # which alone keeps what it computes
-    return (copy - block for block in blocks)
+def _bare(model: HistoryModel) -> HistoryModel:
+    """A copy of a model without what it has computed from its counts."""
+    return replace(model, counts=replace(model.counts))
 
 
 def _counted_blocks(labels: HeldLabels, depth: int, blocks: int) -> Sequence[HistoryCounts]:
@@ -124,8 +123,8 @@ def _ngram_logliks(labels: HeldLabels, blocks: int, depth: int) -> Array:
     them, for n-grams with histories of up to ``depth`` symbols.
     """
     parts = _counted_blocks(labels, depth, blocks)
-    others = _others(HistoryCounts.total_of(parts), parts)
-    return reduce(add, map(logliks_by_depth, others, parts))
+    whole = HistoryCounts.total_of(parts)
+    return reduce(add, (logliks_by_depth(whole, part) for part in parts))
 
 
 def best_context_tree(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
@@ -133,13 +132,8 @@ def best_context_tree(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:
     (counts,) = labels.total(_count_blocks, labels.N, labels.depth, 1)
     tree = likely_tree(counts)
     parts = _counted_blocks(labels, tree.counts.depth, blocks)
-    model = ContextTree(HistoryCounts.total_of(parts), tree.alpha)
-    fit = CrossFit(model, parts, np.nan)
-    logliks = (
-        part.loglik(fold.likelihoods(part.labels))
-        for fold, part in zip(fit.folds, parts, strict=True)
-    )
-    return replace(fit, score=sum(logliks) / labels.n)
+    logliks = (part.loglik(tree.without(part).likelihoods(part.labels)) for part in parts)
+    return CrossFit(_bare(tree), parts, sum(logliks) / labels.n)
 
 
 def best_recent(labels: HeldLabels, blocks: int = BLOCKS) -> CrossFit:

@@ -12,7 +12,7 @@ where P_e is the probability of all labels seen after s under a Dirichlet distri
 additional child of a node and has no children.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,10 +21,10 @@ from scipy.special import gammaln
 
 from scb.arrays import Array
 from scb.sequences.baselines.counts import (
+    Histories,
     HistoryCounts,
     HistoryModel,
     Ints,
-    Level,
     deepest,
     histories_in,
 )
@@ -53,71 +53,79 @@ class ContextTree(HistoryModel):
     @property
     def loglik(self) -> float:
         """The logarithm of P_w at the root, the probability of all labels."""
-        return float(self._weighted[0][0][0])
+        return float(self._weighted[0][0])
 
-    def _log_estimate(self, level: Level) -> Array:
+    def _log_estimate(self) -> Array:
         """(S,): log P_e of what was seen after each history."""
-        gains = level.sums(gammaln(level.counts + self.alpha) - gammaln(self.alpha))
+        tree = self.counts.tree
         whole = self.N * self.alpha
-        return gains + gammaln(whole) - gammaln(level.sums(level.counts) + whole)
+        gains = tree.sums(
+            _of_each(lambda count: gammaln(count + self.alpha) - gammaln(self.alpha), tree.counts)
+        )
+        return gains + gammaln(whole) - _of_each(lambda count: gammaln(count + whole), tree.totals)
 
     @cached_property
-    def _ends(self) -> Level:
-        """Histories that a start or a gap ends before the greatest depth: the children without a
-        symbol.
+    def _weighted(self) -> tuple[Array, Array]:
+        """Log P_w of each history (S,), and the probability (S + 1,), given the data, that it is a
+        leaf, 0 if it was not seen.
         """
-        counts = self.counts
-        short = slice(counts.first_whole)
-        times = counts.counts[short]
-        return Level.from_codes(counts.codes[short], self.N, times, times)
-
-    @cached_property
-    def _weighted(self) -> list[tuple[Array, Array]]:
-        """For each depth, log P_w of its histories (S,), and the probability (S,), given the data,
-        that each is a leaf.
-        """
-        levels = self.counts.levels
-        at_ends = self._log_estimate(self._ends)
-        below = self._log_estimate(levels[-1])
-        weighted = [(below, np.ones(below.size))]
+        tree = self.counts.tree
+        firsts = tree.firsts
+        parents = tree.rows[tree.up[tree.bounds[:-1]]]
+        # The children without a symbol, by the length of what they end
+        ends = firsts[-2] + np.searchsorted(parents[firsts[-2] :], firsts)
+        leaf = self._log_estimate()
+        below = leaf.copy()
         for depth in range(self.counts.depth - 1, -1, -1):
-            level = levels[depth]
-            parent = self.counts.rows(depth, levels[depth + 1].histories)
+            first, last, longer = firsts[depth : depth + 3]
             # bincount of nothing has integers, whatever the weights
-            split = np.bincount(parent, below, minlength=level.histories.size).astype(float)
-            end = self._ends.rows(level.histories)
-            split[end >= 0] += at_ends[end[end >= 0]]
-            leaf = self._log_estimate(level)
-            below = np.logaddexp(leaf, split) - np.log(2)
-            weighted.append((below, np.exp(leaf - np.log(2) - below)))
-        return weighted[::-1]
+            split = np.bincount(
+                parents[last:longer] - first, below[last:longer], last - first
+            ).astype(float)
+            end = slice(ends[depth], ends[depth + 1])
+            split[parents[end] - first] += below[end]
+            below[first:last] = np.logaddexp(leaf[first:last], split) - np.log(2)
+        inner = firsts[-3]
+        is_leaf = np.append(tree.totals > 0, False).astype(float)
+        is_leaf[:inner] *= np.exp(leaf[:inner] - np.log(2) - below[:inner])
+        return below, is_leaf
+
+    def _shares(self, nodes: Ints) -> tuple[Array, Array]:
+        """For nodes (depth + 2, n): the probability that each is the leaf, and the probability (n,)
+        that the leaf is a child that was never seen.
+        """
+        leaf = self._weighted[1][nodes]
+        left = np.cumprod(1 - leaf, axis=0)
+        return np.concatenate([leaf[:1], left[:-1] * leaf[1:]]), left[-1]
+
+    def _total(self, nodes: Ints) -> Array:
+        """The sum of counts and alphas at each node; anything if it was not seen, since it then has
+        no share.
+        """
+        return self.counts.tree.totals[nodes].astype(float) + self.N * self.alpha
+
+    def _likelihoods(self, labels: Histories) -> Array:
+        nodes, entries = self.counts.places(labels)
+        share, left = self._shares(nodes)
+        counts = np.where(entries >= 0, self.counts.tree.counts[entries], 0)
+        p = (share * ((counts + self.alpha) / self._total(nodes))).sum(axis=0)
+        # A child that was never seen has the distribution without data
+        return p + left / self.N
 
     def _distributions(self, histories: Ints) -> Array:
-        p = np.zeros((histories.size, self.N))
-        # The probability of trees that go beyond the nodes looked at so far
-        left = np.ones(histories.size)
-        for depth, level in enumerate(self.counts.levels):
-            rows = self.counts.rows(depth, histories)
-            seen = np.flatnonzero((rows >= 0) & (left > 0))
-            leaf = self._weighted[depth][1][rows[seen]]
-            p[seen] += (left[seen] * leaf)[:, None] * self._estimates(level, rows[seen])
-            left[seen] *= 1 - leaf
-            ends = np.flatnonzero((histories < (self.N + 1) ** depth) & (rows >= 0))
-            ends = ends[left[ends] > 0]
-            if ends.size == 0:
-                continue
-            end = self._ends.rows(histories[ends])
-            known = end >= 0
-            ends = ends[known]
-            p[ends] += left[ends, None] * self._estimates(self._ends, end[known])
-            left[ends] = 0.0
-        # A child that was never seen has the distribution without data
-        return p + left[:, None] / self.N
+        nodes = self.counts.nodes(histories)
+        share, left = self._shares(nodes)
+        tree = self.counts.tree
+        estimates = (tree.dense(tree.counts, nodes) + self.alpha) / self._total(nodes)[..., None]
+        return (share[..., None] * estimates).sum(axis=0) + left[:, None] / self.N
 
-    def _estimates(self, level: Level, rows: Ints) -> Array:
-        """(r, N): the distribution of a label after some histories if they are leaves."""
-        counts = level.dense(level.counts, rows)
-        return (counts + self.alpha) / (counts.sum(axis=1, keepdims=True) + self.N * self.alpha)
+
+def _of_each(function: Callable[[Ints], Array], counts: Ints) -> Array:
+    """A function of counts, computed once for equal ones."""
+    distinct = np.flatnonzero(np.bincount(counts))
+    table = np.zeros(distinct[-1] + 1)
+    table[distinct] = function(distinct)
+    return table[counts]
 
 
 def likely_tree(counts: HistoryCounts) -> ContextTree:
@@ -126,8 +134,7 @@ def likely_tree(counts: HistoryCounts) -> ContextTree:
     """
     depth = 0
     while (
-        depth < counts.depth
-        and 2 * np.unique(counts.shortened(depth + 1).codes // counts.N).size <= counts.total
+        depth < counts.depth and 2 * counts.shortened(depth + 1).distinct_histories <= counts.total
     ):
         depth += 1
     short = counts.shortened(depth)

@@ -19,7 +19,7 @@ impossible.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -32,23 +32,22 @@ from scb.sequences.baselines.counts import (
     HistoryCounts,
     HistoryModel,
     Ints,
-    Level,
-    at_places,
     histories_in,
     is_long_enough,
 )
+from scb.sequences.baselines.tree import HistoryTree
 
 Smoothing = Literal["kneser-ney", "absolute", "witten-bell"]
 SMOOTHINGS: tuple[Smoothing, ...] = ("kneser-ney", "absolute", "witten-bell")
 # Discounts if the counts are too few, or too uniform, to estimate them
-_FALLBACK = np.array([0.5, 1.0, 1.5])
+_FALLBACK = np.array([0.0, 0.5, 1.0, 1.5])
 
 
 class Blend(NamedTuple):
-    """The parts of p(o|h) = share[h, o] + escape[h]·p(o|h') for histories h of one length."""
+    """The parts of p(o|h) = share[h, o] + escape[h]·p(o|h')."""
 
-    share: Array  # (J,): of each entry of their level
-    escape: Array  # (S,)
+    share: Array  # (J + 1,): of each entry of a tree, and 0
+    escape: Array  # (S + 1,): of each node, 1 if nothing was seen after it
 
 
 @dataclass(frozen=True)
@@ -73,68 +72,50 @@ class NGram(HistoryModel):
         return f"{self.counts.depth + 1}-gram, {self.smoothing}"
 
     @cached_property
-    def blends(self) -> list[Blend]:
-        """The blends for histories of 0, 1, … symbols."""
-        blends = []
-        for depth, level in enumerate(self.counts.levels):
-            if self.smoothing == "witten-bell":
-                blends.append(_witten_bell(level))
-            elif self.smoothing == "absolute" or depth == self.counts.depth:
-                blends.append(_discounted(level, level.counts))
-            else:
-                blends.append(_discounted(level, level.kinds))
-        return blends
+    def blend(self) -> Blend:
+        """The blend for histories of all lengths."""
+        return _BLENDS[self.smoothing](self.counts.tree)
 
-    def likelihoods(self, labels: Histories) -> Array:
-        """(n,): the probability of each label, without computing whole distributions."""
+    def without(self, part: HistoryCounts) -> "NGram":
+        """The n-gram without a part of its counts, for the histories of this part only."""
+        return replace(self, counts=self.counts.without_near(part))
+
+    def _likelihoods(self, labels: Histories) -> Array:
+        nodes, entries = self.counts.places(labels)
         p = np.full(labels.label.size, 1 / self.N)
-        for depth, blend in enumerate(self.blends):
-            p = _leaned(blend, p, *self.counts.places(depth, labels))
+        for node, entry in zip(nodes[:-1], entries[:-1], strict=True):
+            p = self.blend.share[entry] + self.blend.escape[node] * p
         return p
 
     def _distributions(self, histories: Ints) -> Array:
+        nodes = self.counts.nodes(histories)[:-1]
+        shares = self.counts.tree.dense(self.blend.share, nodes)
         p = np.full((histories.size, self.N), 1 / self.N)
-        for depth, blend in enumerate(self.blends):
-            rows = self.counts.rows(depth, histories)
-            seen = np.flatnonzero(rows >= 0)
-            share = self.counts.levels[depth].dense(blend.share, rows[seen])
-            p[seen] = share + blend.escape[rows[seen], None] * p[seen]
+        for share, node in zip(shares, nodes, strict=True):
+            p = share + self.blend.escape[node, None] * p
         return p
 
 
 def logliks_by_depth(counts: HistoryCounts, held_out: HistoryCounts) -> Array:
-    """(depth + 1, smoothings): the log-likelihood of held-out labels by the n-grams with histories
-    of 0, 1, …, ``counts.depth`` symbols, in the order of ``SMOOTHINGS``.
+    """(depth + 1, smoothings): the log-likelihood of a part of the labels by the n-grams of the
+    others with histories of 0, 1, …, ``counts.depth`` symbols, in the order of ``SMOOTHINGS``.
 
     All log-likelihoods are computed in one pass, since longer histories build on shorter ones.
     """
-    logliks = np.zeros((counts.depth + 1, len(SMOOTHINGS)))
-    labels = held_out.labels
-    uniform = np.full(labels.label.size, 1 / counts.N)
-    shorter = {smoothing: uniform for smoothing in SMOOTHINGS}
-    for depth, level in enumerate(counts.levels):
-        places = counts.places(depth, labels)
-        plain = _discounted(level, level.counts)
-        longest = {
-            "kneser-ney": plain,
-            "absolute": plain,
-            "witten-bell": _witten_bell(level),
-        }
-        p = {name: _leaned(longest[name], shorter[name], *places) for name in SMOOTHINGS}
-        logliks[depth] = [held_out.loglik(p[name]) for name in SMOOTHINGS]
+    tree = counts.without_near(held_out).tree
+    inner, plain, witten_bell = (_BLENDS[smoothing](tree) for smoothing in SMOOTHINGS)
+    p = [np.full(held_out.codes.size, 1 / counts.N)] * 3
+    logliks = []
+    for entry in tree.path[:-1]:
+        node = tree.rows[entry]
         # Only the longest histories of Kneser and Ney count how often a label came
-        inner = _discounted(level, level.kinds)
-        kneser_ney = _leaned(inner, shorter["kneser-ney"], *places)
-        shorter = {**p, "kneser-ney": kneser_ney}
-    return logliks
-
-
-def _leaned(blend: Blend, shorter: Array, rows: Ints, entries: Ints) -> Array:
-    """(n,): the probability of each label after histories in some rows, and with its label in some
-    entries, −1 where that was not seen; from the probability after shorter histories.
-    """
-    share = at_places(blend.share, entries)
-    return np.where(rows >= 0, share + at_places(blend.escape, rows) * shorter, shorter)
+        longest, *others = (
+            blend.share[entry] + blend.escape[node] * shorter
+            for blend, shorter in zip((plain, plain, witten_bell), p, strict=True)
+        )
+        logliks.append(np.log([longest, *others]) @ held_out.counts)
+        p = [inner.share[entry] + inner.escape[node] * p[0], *others]
+    return np.array(logliks)
 
 
 class BestNGram(NamedTuple):
@@ -165,27 +146,50 @@ def best_depth(logliks: Callable[[int], Array], longest: int) -> BestNGram:
         return BestNGram(best[0], SMOOTHINGS[best[1]], float(table[best]))
 
 
-def _witten_bell(level: Level) -> Blend:
-    total = level.sums(level.counts) + level.sizes
-    return Blend(level.counts / np.repeat(total, level.sizes), level.sizes / total)
+def _witten_bell(tree: HistoryTree) -> Blend:
+    kinds = tree.numbers(tree.counts > 0)
+    total = np.maximum(tree.totals + kinds, 1)
+    share = tree.counts / total[tree.rows[:-1]]
+    return _blend(tree, share, kinds / total)
 
 
-def _discounted(level: Level, counts: Array) -> Blend:
-    total = np.repeat(level.sums(counts), level.sizes)
-    off = discounts(counts)[np.minimum(counts, 3).astype(int) - 1]
-    return Blend((counts - off) / total, level.sums(off / total))
+def _discounted(tree: HistoryTree, counts: Ints, multiplicities: Ints) -> Blend:
+    total = np.maximum(tree.numbers(counts), 1)[tree.rows[:-1]]
+    off = discounts(multiplicities)[tree.parts, np.minimum(counts, 3)]
+    return _blend(tree, (counts - off) / total, tree.sums(off / total))
 
 
-def discounts(counts: Array) -> Array:
-    """(3,): D₁, D₂, D₃₊ from the numbers of counts equal to 1, 2, 3, 4, as Chen and Goodman define
-    them.
+def _plain(tree: HistoryTree) -> Blend:
+    return _discounted(tree, tree.counts, tree.multiplicities[0])
+
+
+def _kneser_ney(tree: HistoryTree) -> Blend:
+    return _discounted(tree, tree.kinds, tree.multiplicities[1])
+
+
+def _blend(tree: HistoryTree, share: Array, escape: Array) -> Blend:
+    return Blend(np.append(share, 0.0), np.append(np.where(tree.totals > 0, escape, 1.0), 1.0))
+
+
+def discounts(numbers: Array | Ints) -> Array:
+    """(…, 4): 0, D₁, D₂, D₃₊ from the numbers (…, 4) of counts equal to 1, 2, 3, 4, as Chen and
+    Goodman define them.
 
     D_j = j − (j + 1)·Y·n_{j+1}/n_j with Y = n₁/(n₁ + 2n₂). If this cannot be computed, or would
     subtract nothing or everything, the discounts are ½, 1, 1½.
     """
-    n1, n2, n3, n4 = (float(np.count_nonzero(counts == times)) for times in (1, 2, 3, 4))
-    if min(n1, n2, n3) == 0:
-        return _FALLBACK
-    Y = n1 / (n1 + 2 * n2)
-    estimated = np.array([1 - 2 * Y * n2 / n1, 2 - 3 * Y * n3 / n2, 3 - 4 * Y * n4 / n3])
-    return np.where((estimated > 0) & (estimated < [1, 2, 3]), estimated, _FALLBACK)
+    n1, n2, n3, n4 = np.moveaxis(numbers, -1, 0).astype(float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        Y = n1 / (n1 + 2 * n2)
+        estimated = [1 - 2 * Y * n2 / n1, 2 - 3 * Y * n3 / n2, 3 - 4 * Y * n4 / n3]
+    estimated = np.stack([0 * n1, *estimated], axis=-1)
+    possible = (estimated > 0) & (estimated < [1, 1, 2, 3])
+    possible &= (numbers[..., :3] > 0).all(axis=-1, keepdims=True)
+    return np.where(possible, estimated, _FALLBACK)
+
+
+_BLENDS: dict[Smoothing, Callable[[HistoryTree], Blend]] = {
+    "kneser-ney": _kneser_ney,
+    "absolute": _plain,
+    "witten-bell": _witten_bell,
+}

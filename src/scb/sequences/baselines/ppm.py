@@ -22,6 +22,8 @@ import numpy as np
 
 from scb.arrays import Array
 from scb.sequences.baselines.counts import (
+    ENTRIES,
+    Histories,
     HistoryCounts,
     HistoryModel,
     Ints,
@@ -64,16 +66,30 @@ class PPM(HistoryModel):
         """The method and the length of the histories."""
         return f"PPM-{self.method}, contexts up to {self.counts.depth}"
 
+    def _likelihoods(self, labels: Histories) -> Array:
+        # Distributions are computed once for each distinct history
+        histories, place = np.unique(
+            labels.history % (self.N + 1) ** self.counts.depth, return_inverse=True
+        )
+        p = np.empty(labels.label.size)
+        order = np.argsort(place, kind="stable")
+        most = max(1, ENTRIES // self.N)
+        bounds = np.searchsorted(place[order], np.arange(0, histories.size + most, most))
+        for i, first in enumerate(range(0, histories.size, most)):
+            mine = order[bounds[i] : bounds[i + 1]]
+            distributions = self._distributions(histories[first : first + most])
+            p[mine] = distributions[place[mine] - first, labels.label[mine]]
+        return p
+
     def _distributions(self, histories: Ints) -> Array:
         p = np.zeros((histories.size, self.N))
         left = np.ones(histories.size)  # the probability that all histories so far have passed
         allowed = np.ones((histories.size, self.N), bool)
-        for depth in range(self.counts.depth, -1, -1):
-            level = self.counts.levels[depth]
-            rows = self.counts.rows(depth, histories)
-            seen = np.flatnonzero(rows >= 0)
-            table = level.kinds if self.update_exclusion else level.counts
-            counts = level.dense(table, rows[seen])
+        tree = self.counts.tree
+        table = tree.kinds if self.update_exclusion else tree.counts
+        for nodes in self.counts.nodes(histories)[-2::-1]:
+            seen = np.flatnonzero(nodes >= 0)
+            counts = tree.dense(table, nodes[seen])
             d = (counts > 0).sum(axis=1)
             counts *= allowed[seen]
             share, escape = self._shares(counts, d)
