@@ -26,7 +26,7 @@ import scb
 from scb.geometry import line_A, line_V
 from scb.kernels.compiler import compiled
 from scb.kernels.step.batch import TILE, draw_mini_batch, share_count
-from scb.kernels.step.fused import _conclude, _finish_columns, _prepare, fused_steps, take_share
+from scb.kernels.step.fused import Looks, _conclude, _finish_columns, _prepare, fused_steps, take_share
 from scb.kernels.step.lazy_columns import new_columns
 from scb.kernels.step.share import new_memory
 from scb.kernels.threads import MOST_SHARES
@@ -64,9 +64,9 @@ def end_step(step, shares, batch, hyper, V, columns, memory):
 
 
 @compiled
-def finish(share, shares, step, columns):
-    """Apply the steps that columns have skipped."""
-    _finish_columns(share, shares, step, columns)
+def finish(share, shares, columns, positions, looks):
+    """Apply the steps that columns have skipped, and look at them."""
+    _finish_columns(share, shares, 0, columns, positions, np.inf, looks)
 
 
 def plain_steps(pool: ThreadPoolExecutor, keys, sampler, hyper, V, A) -> None:
@@ -87,7 +87,8 @@ def plain_steps(pool: ThreadPoolExecutor, keys, sampler, hyper, V, A) -> None:
         batch = begin_step(step, key, sampler, hyper, V, columns)
         divide(one_share, step, batch, sampler, hyper, V, columns, memory)
         end_step(step, shares, batch, hyper, V, columns, memory)
-    divide(finish, shares, len(keys), columns)
+    looks = Looks.room(np.array([len(keys)]), sampler, V)
+    divide(finish, shares, columns, sampler.labels.positions, looks)
 
 
 def ways(N: int, pool: ThreadPoolExecutor) -> dict[str, Callable[[int], tuple[np.ndarray, np.ndarray]]]:
