@@ -453,6 +453,7 @@ def test_a_sweep_killed_in_this_process_goes_on(tmp_path):
     sweep, out = Sweep.parse(LONG, ALL_KINDS), tmp_path / "out"
     process = subprocess.Popen([SCB, "sweep", tmp_path / "long.toml", "--out", out, "--jobs", "1"])
     wait_for_rows(out, process)
+    process.send_signal(signal.SIGSTOP)  # it must not come to its end while another is tried
     other = command(tmp_path / "long.toml", "--out", out, "--jobs", "1")
     assert other.returncode == 2
     assert "another process is running the sweep" in other.stderr
