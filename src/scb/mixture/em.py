@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scb.arrays import Flags
+from scb.arrays import Array, Flags
 from scb.kernels.em import em_update, squared_jump
 from scb.mixture.data import Rows
 from scb.mixture.model import Mixture
@@ -36,6 +36,11 @@ class Fit(NamedTuple):
     def loglik(self) -> float:
         """The log-likelihood at the end."""
         return self.path[-1]
+
+
+def last_gap(P: Array) -> float:
+    """The gap, in nats, at which a last fit of the matrices P has converged."""
+    return max(TUNING.last_gap, TUNING.last_gap_per_entry * P.size)
 
 
 def maximise(

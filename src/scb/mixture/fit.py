@@ -12,7 +12,7 @@ import numpy as np
 from scb.arrays import Array, Flags, Positions
 from scb.mixture.cross_fit import CrossFit, has_few_samples, revise
 from scb.mixture.data import Data, Rows
-from scb.mixture.em import Fit, maximise
+from scb.mixture.em import Fit, last_gap, maximise
 from scb.mixture.errors import Errors, Limit, background_limit, label_counts, standard_errors
 from scb.mixture.evidence import PendingEvidence
 from scb.mixture.model import Initial, Mixture, smoothed_columns, weight_table
@@ -186,7 +186,7 @@ def _finish(
     A search may have looked at only some of the data.
     """
     # A fit to some of the data is not the last, and need not be exact
-    tolerance = 1e-3 if search.data is data else TUNING.close
+    tolerance = last_gap(search.mixture.P) if search.data is data else TUNING.close
     rows, fit, ratios, crossed = _fit_to_the_end(search, tolerance)
     held = np.zeros(search.mixture.P.shape, bool)
     if search.mixture.owners is not None:
@@ -283,7 +283,7 @@ def _fit_to_all(search: Selection, data: Data, held: Flags) -> tuple[Rows, Fit]:
         # with all labels.
         P = np.where(held, 0.0, start.lifted().P)
         start = replace(start, P=P / P.sum(axis=0))
-    fit = maximise(rows, start, tolerance=1e-3, steps=5000, held=held, near=True)
+    fit = maximise(rows, start, tolerance=last_gap(start.P), steps=5000, held=held, near=True)
     search.mixture = fit.mixture
     return rows, fit
 

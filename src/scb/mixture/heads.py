@@ -25,7 +25,7 @@ from scb.arrays import Array, Flags, Positions
 from scb.geometry.gauge import lines_through
 from scb.inputs import InputError, integer
 from scb.mixture.data import Data
-from scb.mixture.em import maximise
+from scb.mixture.em import last_gap, maximise
 from scb.mixture.model import Mixture, weight_table
 from scb.mixture.partition import Partition
 from scb.mixture.recovered import Recovery, StandardErrors
@@ -142,7 +142,7 @@ def _climbed(data: Data, fit: _Fit) -> _Fit:
     q = weight_table([fit.weights[order][one] for one in mine], np.zeros(data.N))
     H = len(fit.P)
     start = Mixture(np.hstack(list(fit.P)), data.label_distribution, q).lifted()
-    found = maximise(data.rows(replace(slots, matrix=matrix, matrices=H)), start, tolerance=1e-3)
+    found = maximise(data.rows(replace(slots, matrix=matrix, matrices=H)), start, tolerance=last_gap(start.P))
     P = np.stack(np.split(found.mixture.P, H, axis=1))
     weights = found.mixture.q[slots.positions >= 0]
     return _Fit(pairs, owners, weights, P, [*fit.path, *found.path], found.gap)

@@ -18,7 +18,7 @@ import numpy as np
 
 from scb.arrays import Array, Ints
 from scb.mixture.data import Data, Rows
-from scb.mixture.em import Fit, maximise
+from scb.mixture.em import Fit, last_gap, maximise
 from scb.mixture.errors import Errors, label_counts, standard_errors
 from scb.mixture.fit import Estimate, fit_mixture
 from scb.mixture.model import Mixture, weight_table
@@ -137,7 +137,7 @@ def _tied(data: Data, estimate: Estimate, group: Ints, most: float) -> Tied | No
     rows = data.rows(replace(slots, matrix=group[slots.matrix], matrices=len(means)))
     q = weight_table(estimate.weights, estimate.background)
     start = Mixture(np.column_stack(means), data.label_distribution, q).lifted()
-    fit = maximise(rows, start, tolerance=1e-3, steps=5000)
+    fit = maximise(rows, start, tolerance=last_gap(start.P), steps=5000)
     at = fit.mixture
     no_positions = any(len(positions) == 0 for positions in estimate.support)
     distributions = (label_counts(rows, at) > 0).sum() + no_positions

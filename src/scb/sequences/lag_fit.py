@@ -15,6 +15,8 @@ from scb.arrays import Array
 from scb.inputs import InputError, boolean, integer, number, one_of
 from scb.mixture.beside import with_sources
 from scb.mixture.data import Data
+from scb.mixture.em import last_gap
+from scb.mixture.errors import unknown_errors
 from scb.mixture.fit import Estimate
 from scb.mixture.merging import Matrices, bic_of, fit_matrices, matrices_of
 from scb.mixture.model import Initial
@@ -159,7 +161,8 @@ def fit_lags(
     }
     tried = [replace(settings, transition=kind) for kind in kinds]
     fits = [partial(_fit_sources, settings=one, **options) for one in tried]
-    long = warn_if_long(windows, [partial(fit, progress=None) for fit in fits])
+    trials = [partial(fit, progress=None, errors=unknown_errors) for fit in fits]
+    long = warn_if_long(windows, trials)
     estimates = [fit(windows, stoppable=long) for fit in fits]
     criterion = {str(matrices_of(one)): bic_of(one, data.n) for one in estimates}
     best = min(estimates, key=partial(bic_of, n=data.n))
@@ -176,7 +179,7 @@ def fit_lags(
         n_parameters=best.parameters,
         n_iter=len(best.path),
         gap=best.gap,
-        converged=bool(best.settled and best.gap <= 1e-3),  # nats
+        converged=bool(best.settled and best.gap <= last_gap(best.P)),
         criterion=criterion,
         covariates={one.name: one.name in model.used_covariates for one in settings.covariates},
     )
