@@ -117,7 +117,7 @@ class _Climb:
         near = near or self.gap <= tuning.near
         # In several places a Newton step takes no more round trips than an EM step.
         if not near and not rows.divided:
-            em_steps = max(em_steps, tuning.em_steps_by_N * start.N**2)
+            em_steps = max(em_steps, min(tuning.em_steps_by_N * start.N**2, tuning.most_em_steps))
         # The number of steps after which Newton steps are tried
         self.newton_from = 0 if near and self.dense else em_steps
         # EM steps after a failed Newton step, in units of 3

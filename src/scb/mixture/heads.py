@@ -142,7 +142,9 @@ def _climbed(data: Data, fit: _Fit) -> _Fit:
     q = weight_table([fit.weights[order][one] for one in mine], np.zeros(data.N))
     H = len(fit.P)
     start = Mixture(np.hstack(list(fit.P)), data.label_distribution, q).lifted()
-    found = maximise(data.rows(replace(slots, matrix=matrix, matrices=H)), start, tolerance=last_gap(start.P))
+    found = maximise(
+        data.rows(replace(slots, matrix=matrix, matrices=H)), start, tolerance=last_gap(start.P)
+    )
     P = np.stack(np.split(found.mixture.P, H, axis=1))
     weights = found.mixture.q[slots.positions >= 0]
     return _Fit(pairs, owners, weights, P, [*fit.path, *found.path], found.gap)

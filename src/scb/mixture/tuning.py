@@ -22,8 +22,10 @@ class Tuning:
     em_steps: int = 36
     # EM steps first where there are several matrices: the likelihood is nearly flat among them.
     em_steps_with_gauge: int = 60
-    # Times N², if that is more: only Newton steps become costlier with N.
+    # Times N², if that is more: only Newton steps become costlier with N. More than the last number
+    # of EM steps costs more than Newton steps do.
     em_steps_by_N: float = 0.24
+    most_em_steps: int = 600
     # Nats: with a smaller gap the start is close to the maximum, and Newton comes first.
     near: float = 1.0
     # Multiplications up to which a Newton step is taken with matrices.

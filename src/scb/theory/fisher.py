@@ -12,6 +12,9 @@ from scb.arrays import Array
 from scb.kernels.mixture import likelihood_information
 from scb.theory.tangent import inverse_if_definite, tangent
 
+# Numbers in the blocks that are inverted together, so that they stay in a cache
+ENTRIES_AT_ONCE = 1 << 16
+
 
 @dataclass(frozen=True)
 class Information:
@@ -250,19 +253,18 @@ class Information:
         """
         keys = [(o, free.tobytes()) for o, free in enumerate(self.free_P)]
         new = [key for key in keys if key not in self._inverses]
-        if new:
-            # Without a copy if all are new
-            at = [o for o, _ in new] if len(new) < len(keys) else slice(None)
+        C = self.free_P.shape[1]
+        at_once = max(1, ENTRIES_AT_ONCE // C**2)
+        for begin in range(0, len(new), at_once):
+            some = new[begin : begin + at_once]
+            at = [o for o, _ in some]
             free = self.free_P[at]
             both = free[:, :, None] & free[:, None, :]
-            held = np.eye(free.shape[1]) * ~free[:, None, :]
+            held = np.eye(C) * ~free[:, None, :]
             inverses = inverse_if_definite(np.where(both, self.PP[at], held))
             if inverses is None:
                 return None
-            inverses = np.where(both, inverses, 0.0)
-            self._inverses.update(zip(new, inverses, strict=True))
-            if len(new) == len(keys):
-                return inverses
+            self._inverses.update(zip(some, np.where(both, inverses, 0.0), strict=True))
         return np.array([self._inverses[key] for key in keys])
 
 
