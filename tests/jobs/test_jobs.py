@@ -1,8 +1,11 @@
 """Jobs, their seeds, where their tables lie, which code these depend on, and the pools that run them."""
 
 import shutil
+import subprocess
+import sys
 from contextlib import nullcontext
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -65,6 +68,26 @@ def test_a_table_comes_back_as_it_was_written(tmp_path, ending):
     first = path.read_bytes()
     write_table(path, table, {"setting": [1, "two"]})
     assert path.read_bytes() == first
+
+
+READ = """
+import os, sys
+from pathlib import Path
+import numpy
+from scb.jobs.table_file import read_table, write_table
+
+table = Path(sys.argv[1])
+write_table(table, {"symbol": numpy.array(["a", "b"] * 50)}, {})
+before = os.listdir("/proc/self/task")
+read_table(table)
+assert os.listdir("/proc/self/task") == before
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted in /proc")
+def test_a_table_is_read_without_threads(tmp_path):
+    """A thread of Arrow that frees the bytes of a table while Python ends aborts the process."""
+    subprocess.run([sys.executable, "-c", READ, tmp_path / "t.parquet"], check=True)
 
 
 @pytest.mark.parametrize(

@@ -132,9 +132,10 @@ def _column(kind: str, values: list[Any]) -> NDArray[Any]:
 def _from_parquet(content: bytes, columns: list[str] | None) -> tuple[Table, dict[str, Any]]:
     with wanted_for("a table on disk"):
         import pyarrow as pa
-        from pyarrow.parquet import read_table as read
+        from pyarrow.parquet import ParquetFile
 
-    arrow = read(pa.BufferReader(content), columns=columns, use_threads=False)
+    # Without threads of Arrow: one that lets go of ``content`` while Python ends aborts the process
+    arrow = ParquetFile(pa.BufferReader(content)).read(columns, use_threads=False)
     facts = json.loads((arrow.schema.metadata or {})[b"scb"])
     if nested := [field.name for field in arrow.schema if pa.types.is_nested(field.type)]:
         raise InputError(f"the cells of column {nested[0]!r} are lists")
