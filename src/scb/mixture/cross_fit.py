@@ -12,6 +12,7 @@ that a state needs is specific to that state.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,7 @@ def has_few_samples(search: Selection) -> bool:
     return found and search.mixture.owners is None and are_few(search.data)
 
 
-def _fit_with_P_fixed(rows: Rows, start: Mixture, **options: float) -> Fit:
+def _fit_with_P_fixed(rows: Rows, start: Mixture, **options: Any) -> Fit:
     # The weights alone are fitted to the end, whatever the options.
     found = fit_weights(rows, start)
     return Fit(replace(start, q=found.q), np.nan, [float(found.logliks.sum())])

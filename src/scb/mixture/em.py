@@ -53,6 +53,7 @@ def maximise(
     stall: float = 0.0,
     held: Flags | None = None,
     near: bool = False,
+    hopeless: Callable[[Fit], bool] | None = None,
     tuning: Tuning = TUNING,
 ) -> Fit:
     """Increase the likelihood until the gap is at most ``tolerance``.
@@ -69,6 +70,7 @@ def maximise(
     held : (N, C), entries of P that stay 0
     near : whether the start is known to be close to the maximum, which is also assumed if the gap
         is small
+    hopeless : asked once, after the first EM steps: whether the climb should end there
     tuning : how EM and Newton steps follow each other
     """
     climb = _Climb(rows, start, held, near, tuning)
@@ -86,7 +88,11 @@ def maximise(
         or climb.exhausted
     ):
         climb.step()
-    return Fit(climb.point.at, climb.gap, climb.path)
+        if hopeless is not None and climb.taken >= climb.newton_from:
+            if hopeless(climb.fit):
+                break
+            hopeless = None
+    return climb.fit
 
 
 class _Climb:
@@ -127,6 +133,11 @@ class _Climb:
         self.exact: int | None = None
         self.idle = 0  # steps without gain
         self.exhausted = False  # whether no kind of step gains anything
+
+    @property
+    def fit(self) -> Fit:
+        """Where the climb is."""
+        return Fit(self.point.at, self.gap, self.path)
 
     def gained(self, steps: int) -> float:
         """What the last steps gained together; infinite before so many were taken."""

@@ -15,6 +15,7 @@ left out together, and split into groups only if together they are worth their c
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby, zip_longest
 from operator import itemgetter
 from typing import NamedTuple
@@ -158,7 +159,7 @@ class Selection:
         growing = TUNING.growing_rounds // 2 if many else TUNING.growing_rounds
         for turn in range(TUNING.rounds):
             rows = self.rows()
-            fit = self.fit(rows)
+            fit = self.fit(rows, partial(self.hopeless, rows))
             if progress is not None:
                 progress(turn + 1, len(self.all_slots()), fit.loglik)
             removals = self.policy.removals(self, rows)
@@ -189,6 +190,11 @@ class Selection:
             if silent == TUNING.silent_rounds:
                 return True
         return False
+
+    def hopeless(self, rows: Rows, fit: Fit) -> bool:
+        """Whether there would be no signal even if the likelihood gained all of its gap."""
+        best = fit._replace(path=[fit.loglik + fit.gap])
+        return self.policy.no_signal(self.data, rows, best, False)
 
     def weak(self, removals: list[Removal]) -> list[Slot]:
         """The slots without weight, and those that are worth less than they cost with P fixed.
@@ -267,13 +273,13 @@ class Selection:
 
     # ----------------------------------------------------------------------------------------- fits
 
-    def fit(self, rows: Rows) -> Fit:
-        """Maximise the likelihood at the current positions, closely enough to decide on them, and
-        move the mixture there.
+    def fit(self, rows: Rows, hopeless: Callable[[Fit], bool] | None = None) -> Fit:
+        """Maximise the likelihood at the current positions, closely enough to decide on them or
+        until it is ``hopeless``, and move the mixture there.
         """
         many = TUNING.many_symbols < self.mixture.N
         options = {"tolerance": TUNING.close, "stall": TUNING.close} if many else {}
-        fit = self.policy.fit(rows, self.mixture.lifted(), **options)
+        fit = self.policy.fit(rows, self.mixture.lifted(), hopeless=hopeless, **options)
         self.mixture = fit.mixture
         self.fitted = list(self.support), fit.mixture
         return fit
