@@ -31,3 +31,16 @@ def test_a_hopeless_climb_ends_early_and_nothing_else_changes(strength, monkeypa
     assert found == expected
     assert (len(found[0]) > 0) == (strength > 0)
     assert steps < 0.7 * all_steps if strength == 0 else steps == all_steps
+
+
+def test_a_lag_that_was_pruned_once_is_tried_again():
+    """With 60 symbols as with fewer. Half of them look back by one symbol, the others by five; one of both lags must be found."""
+    rng = np.random.default_rng(1)
+    N = 60
+    cumulative = rng.dirichlet(np.ones(N), N).cumsum(axis=1)
+    x = rng.integers(N, size=10_000)
+    for t in np.flatnonzero(rng.random(10_000) < 0.6):
+        x[t] = min(N - 1, np.searchsorted(cumulative[x[t - (5 if x[t - 1] % 2 else 1)]], rng.random()))
+    model = scb.SparseContextualBigram(10, transition="shared", context=False, background="labels").fit(x)
+    assert set(model.lags_["lag"].tolist()) & {1, 5}
+    assert set(model.lags_["lag"].tolist()) <= {1, 5}

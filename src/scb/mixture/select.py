@@ -150,7 +150,7 @@ class Selection:
 
     def settle(self, progress: Progress | None = None) -> bool:
         """Fit, prune and grow until a round changes nothing; return whether that happened."""
-        # What was pruned twice, or once with many symbols, is not tried again; late rounds prune.
+        # What was pruned twice is not tried again; late rounds prune.
         pruned: Counter[Pair] = Counter()
         needed: set[Pair] = set()  # what could not be left out since something was added
         added: dict[frozenset[Pair], list[Pair]] = {}  # what each growth added, by where it began
@@ -171,7 +171,7 @@ class Selection:
                 # If all that was added here is gone, it would go again
                 here = frozenset(self.pairs(self.all_slots()))
                 pruned.update(added.get(here, []))
-                barred = [pair for pair, times in pruned.items() if many or times > 1]
+                barred = [pair for pair, times in pruned.items() if times > 1]
                 pairs, matrices = self.policy.candidates(self, rows, fit, barred)
                 if pairs:
                     added[here] = pairs
