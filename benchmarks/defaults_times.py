@@ -3,7 +3,8 @@
     git worktree add /tmp/before 22d5779
     python benchmarks/defaults_times.py --before /tmp/before/src
 
-Each kind of fit runs in a process of its own, on one thread; what counts is the least CPU time of three. Results are kept in
+Each kind of fit runs in a process of its own, on one thread, three times. The processes take turns, three times each where that is
+done in half a minute, because a machine is not always equally fast; what counts is the least CPU time. Results are kept in
 benchmarks/defaults/times.jsonl; what is there is not computed again. The table goes to docs/explanation/misspecified.md.
 """
 
@@ -15,6 +16,7 @@ import time
 import warnings
 import zlib
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from held_out_tasks import mixture
 from study import DOCS, Case, Row, complete, fill, read, table_of
 
 KEPT = Path(__file__).parent / "defaults" / "times.jsonl"
+TURNS, SECONDS = 3, 30.0
 # The default of then, and of now
 OPTIONS: dict[str, dict[str, Any]] = {"then": {"context": True, "background": "labels"}, "auto": {}}
 MIXTURES = {"4": 50_000, "20": 60_000, "100": 100_000}  # symbols and tokens
@@ -72,10 +75,14 @@ def side_by_side(before: str, case: Case) -> Row:
     """Fits of both versions: seconds, lags and log-likelihood of each."""
     now = str(Path(__file__).parents[1] / "src")
     row: Row = {}
-    for name, source, options in (("before", before, "then"), ("now", now, "then"), ("now, auto", now, "auto")):
-        command = [sys.executable, __file__, "--one", case["data"], options]
-        done = subprocess.run(command, env=os.environ | {"PYTHONPATH": source}, capture_output=True, text=True, check=True)
-        row[name] = json.loads(done.stdout)
+    begin = time.monotonic()
+    for turn in range(TURNS):
+        for name, source, options in (("before", before, "then"), ("now", now, "then"), ("now, auto", now, "auto")):
+            command = [sys.executable, __file__, "--one", case["data"], options]
+            done = subprocess.run(command, env=os.environ | {"PYTHONPATH": source}, capture_output=True, text=True, check=True)
+            row[name] = min(json.loads(done.stdout), row.get(name, [np.inf]), key=itemgetter(0))
+        if time.monotonic() - begin > (turn + 1) * SECONDS / TURNS:
+            break
     return row
 
 
