@@ -150,13 +150,15 @@ class Selection:
 
     def settle(self, progress: Progress | None = None) -> bool:
         """Fit, prune and grow until a round changes nothing; return whether that happened."""
-        # What was pruned twice is not tried again; late rounds prune.
+        # What was pruned twice is not tried again, nor what was pruned once where each position has
+        # a matrix of many symbols, which takes long to fit; late rounds prune.
         pruned: Counter[Pair] = Counter()
         needed: set[Pair] = set()  # what could not be left out since something was added
         added: dict[frozenset[Pair], list[Pair]] = {}  # what each growth added, by where it began
         silent = 0  # rounds in which there was no signal
         many = TUNING.many_symbols < self.mixture.N
         growing = TUNING.growing_rounds // 2 if many else TUNING.growing_rounds
+        tries = 1 if many and self.mixture.owners is not None else 2
         for turn in range(TUNING.rounds):
             rows = self.rows()
             fit = self.fit(rows, partial(self.hopeless, rows))
@@ -171,7 +173,7 @@ class Selection:
                 # If all that was added here is gone, it would go again
                 here = frozenset(self.pairs(self.all_slots()))
                 pruned.update(added.get(here, []))
-                barred = [pair for pair, times in pruned.items() if times > 1]
+                barred = [pair for pair, times in pruned.items() if times >= tries]
                 pairs, matrices = self.policy.candidates(self, rows, fit, barred)
                 if pairs:
                     added[here] = pairs
