@@ -11,8 +11,14 @@ def steps_and_lags(x, monkeypatch):
     """How many steps all fits of a search take, and what is found."""
     steps = []
     fit = Selection.fit
+
+    def counted(*args):
+        found = fit(*args)
+        steps.append(len(found.path))
+        return found
+
     with monkeypatch.context() as patch:
-        patch.setattr(Selection, "fit", lambda *args: (found := fit(*args), steps.append(len(found.path)))[0])
+        patch.setattr(Selection, "fit", counted)
         model = scb.SparseContextualBigram(10, transition="shared", context=True, background="labels").fit(x)
     return sum(steps), model.lags_["lag"].tolist(), model.loglik_
 
@@ -34,7 +40,7 @@ def test_a_hopeless_climb_ends_early_and_nothing_else_changes(strength, monkeypa
 
 
 def test_a_lag_that_was_pruned_once_is_tried_again():
-    """With 60 symbols as with fewer. Half of them look back by one symbol, the others by five; one of both lags must be found."""
+    """With 60 symbols as with fewer. Half of them look back by one symbol, the others by five; at least one lag must be found."""
     rng = np.random.default_rng(1)
     N = 60
     cumulative = rng.dirichlet(np.ones(N), N).cumsum(axis=1)

@@ -134,7 +134,7 @@ def _from_parquet(content: bytes, columns: list[str] | None) -> tuple[Table, dic
         import pyarrow as pa
         from pyarrow.parquet import ParquetFile
 
-    # Without threads of Arrow: one that lets go of ``content`` while Python ends aborts the process
+    # A thread of Arrow that frees ``content`` while Python shuts down would abort the process
     arrow = ParquetFile(pa.BufferReader(content)).read(columns, use_threads=False)
     facts = json.loads((arrow.schema.metadata or {})[b"scb"])
     if nested := [field.name for field in arrow.schema if pa.types.is_nested(field.type)]:

@@ -13,8 +13,8 @@ class Tuning:
     """Constants that determine how hard the fitter tries and how much memory it needs."""
 
     # ---- A climb (em): cheap EM steps first, then Newton steps
-    # Nats: the gap at which a last fit has converged, and for each entry of P if that is more. Entries
-    # are then off by about a thousandth of their standard errors.
+    # Nats: the gap at which a last fit has converged, and for each entry of P if that is more.
+    # Entries are then off by about a thousandth of their standard errors.
     last_gap: float = 1e-3
     last_gap_per_entry: float = 1e-6
     # EM steps before the first Newton step. More cost time; with fewer, Newton starts so far away
