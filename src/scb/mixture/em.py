@@ -70,10 +70,11 @@ def maximise(
     held : (N, C), entries of P that stay 0
     near : whether the start is known to be close to the maximum, which is also assumed if the gap
         is small
-    hopeless : asked once, after the first EM steps: whether the climb should end there
+    hopeless : asked every ``tuning.em_steps`` steps: whether the climb should end there
     tuning : how EM and Newton steps follow each other
     """
     climb = _Climb(rows, start, held, near, tuning)
+    asked = 0
     if not np.isfinite(climb.point.loglik):
         # A label of the data is impossible, so there are no derivatives to climb by.
         return Fit(start, np.inf, climb.path)
@@ -88,10 +89,10 @@ def maximise(
         or climb.exhausted
     ):
         climb.step()
-        if hopeless is not None and climb.taken >= climb.newton_from:
+        if hopeless is not None and climb.taken >= asked + tuning.em_steps:
             if hopeless(climb.fit):
                 break
-            hopeless = None
+            asked = climb.taken
     return climb.fit
 
 

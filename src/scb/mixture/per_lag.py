@@ -15,6 +15,7 @@ without it.
 
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,7 +49,7 @@ def removals(search: Selection, rows: Rows) -> list[Removal]:
     excluded if there are other lags.
     """
     data = search.data
-    prices = Prices(data, rows, search.mixture)
+    prices = _prices(search, rows)
     users = {t: search.users(t) for t in search.mixture.owners or ()}
     costs: dict[Slot, float] = {}
     for k, s in enumerate(search.support):
@@ -64,13 +65,43 @@ def removals(search: Selection, rows: Rows) -> list[Removal]:
     for (k, _), cost in costs.items():
         most[k] = max(most[k], TUNING.far_cost * cost)
     ratios = search.ratios(rows, list(costs), most)
-    chosen = [Removal([slot], cost, ratios[slot]) for slot, cost in costs.items()]
+    # A column of the current symbol belongs to one state, so without it there is nothing to fit.
+    chosen = [
+        Removal([(k, j)], cost, ratios[k, j], is_current(data, int(search.support[k][j - 1])))
+        for (k, j), cost in costs.items()
+    ]
     for t, states in users.items():
         if len(states) > 1 and not is_current(data, t):
             slots = [search.slot(k, t) for k in states]
             ratio = sum(ratios[slot] for slot in slots)
             chosen.append(Removal(slots, prices.matrix(t, states), ratio))
     return chosen
+
+
+def cost(search: Selection, rows: Rows, pairs: frozenset[Pair], to_prune: bool) -> float:
+    """The least that some positions cost together, with the matrices that only they use. If some of
+    them may be pruned, that is the price of one of these matrices.
+    """
+    if not pairs:
+        return 0.0
+    data = search.data
+    prices = _prices(search, rows)
+    costs = []
+    matrices = []
+    for t in sorted({t for _, t in pairs}):
+        states = sorted(k for k, other in pairs if other == t)
+        if is_current(data, t):
+            costs += [prices.current(k) for k in states]
+        elif states == search.users(t):
+            matrices.append(2 * float(prices.columns[search.mixture.place(t)].sum()))
+            costs.append(prices.matrix(t, states))
+        else:
+            costs += [float(weight_costs(data, [k])[t]) for k in states]
+    return min(matrices, default=0.0) if to_prune else sum(costs)
+
+
+def _prices(search: Selection, rows: Rows) -> Prices:
+    return search.once("prices", lambda: Prices(search.data, rows, search.mixture))
 
 
 # ------------------------------------------------------------------------------------------- growth
@@ -88,63 +119,79 @@ def candidates(
     position that does so for all states together.
     """
     data = search.data
+    owners = search.mixture.owners or ()
     occurring = np.flatnonzero(data.counts).tolist()
     closed = search.closed(barred, most)
-    gains, new_tables, pooled = _gains_by_state(search, rows, fit, closed, least)
+    promise = search.once(("promise", least), lambda: _promise(search, rows, fit, least))
+    gains = promise.gains
+    tables = promise.tables
+    if data.K == 1:
+        not_new = np.flatnonzero(closed[0]).tolist()
+        new = new_matrix_gains(data, [0], tables, not_new, least, promise.scores)
+        gains = np.where(gains == -np.inf, new, gains)
     proposed = set(search.best_pairs(gains, 0.0, closed))
     sources: dict[int, Tables] = {}
-    for k, t in sorted(proposed & new_tables.keys()):
-        sources[t] = added([*([sources[t]] if t in sources else []), new_tables[k, t]])
+    for k, t in sorted(proposed):
+        if t not in owners:
+            mine = promise.best.get((k, t)) or _labels_after(data, rows, fit, k, t, tables)
+            sources[t] = added([*([sources[t]] if t in sources else []), mine])
     if len(occurring) > 1 and least > 0:
-        tables = pooled or data.total(Partition.label_tables, fit.mixture, rows=rows)
-        not_new = [*(search.mixture.owners or ()), *(t for _, t in barred), data.T - 1]
+        not_new = [*owners, *(t for _, t in barred), data.T - 1]
         gain = new_matrix_gains(data, occurring, tables, not_new, least)
         best = int(gain.argmax())
         if gain[best] >= 0:
             proposed |= {(k, best) for k in occurring}
             sources[best] = tables[0][best], tables[1][best]
-    matrices = {
-        t: first_matrix(*sources[t], data.label_distribution)
-        for t in sorted(sources.keys() - set(search.mixture.owners or ()))
-    }
+    matrices = {t: first_matrix(*sources[t], data.label_distribution) for t in sorted(sources)}
     return sorted(proposed), matrices
 
 
-def _gains_by_state(
-    search: Selection, rows: Rows, fit: Fit, closed: Flags, least: float
-) -> tuple[Array, dict[Pair, Tables], Tables | None]:
-    """The gains (K, T) of all positions, the tables (token, label) that the new matrix of a state's
-    best position may start from, and the tables (T, token, label) of all states together; None if
-    one state did not need its own.
-    """
+class _Promise(NamedTuple):
+    """What positions promise at a fit, whether they are closed or not."""
+
+    # (K, T): by how much they exceed their costs; −∞ for new matrices of a single state
+    gains: Array
+    tables: Tables  # (T, token, label), over all states
+    scores: Tables | None  # (T, token, label), of a single state
+    best: dict[Pair, Tables]  # (token, label), for each state's best position if that is new
+
+
+def _promise(search: Selection, rows: Rows, fit: Fit, least: float) -> _Promise:
     data = search.data
     gains = _weight_gains(search, rows, fit, least)
-    new_tables: dict[Pair, Tables] = {}
+    labels = partial(data.total, Partition.label_tables, fit.mixture, rows=rows)
+    if data.K == 1:
+        scores = data.total(Partition.source_tables, 0, fit.mixture, 1 / _floor(data), rows=rows)
+        return _Promise(gains, labels(), scores, {})
+    best: dict[Pair, Tables] = {}
     pooled: list[Tables] = []
     complete = True
     # No log-likelihood ratio is larger.
     reach = -2 * rows.total(RowTable.logliks, fit.mixture)
     for k in np.flatnonzero(data.counts).tolist():
         limits = least * matrix_costs(data, [k], full_prices(data, k))
-        new = np.flatnonzero((gains[k] == -np.inf) & ((data.K == 1) | (reach[k] >= limits)))
+        new = np.flatnonzero((gains[k] == -np.inf) & (reach[k] >= limits))
         complete &= new.size > 0
         if new.size == 0:
             continue
-        inverse = 1 / _floor(data) if data.K == 1 else np.inf
-        scores = data.total(Partition.source_tables, k, fit.mixture, inverse, rows=rows)
-        if data.K == 1:
-            came, expected = data.total(Partition.label_tables, fit.mixture, rows=rows)
-            not_new = np.flatnonzero(closed[k]).tolist()
-            tables = came, expected
-            gains[k, new] = new_matrix_gains(data, [k], tables, not_new, least, scores)[new]
-        else:
-            pooled = [added([*pooled, scores])]
-            came, expected = labels_by_score(*scores)
-            gains[k, new] = (difference_of_tokens(scores, (came, expected)) - limits)[new]
-        best = int(np.where(closed[k], -np.inf, gains[k]).argmax())
-        if best in new and gains[k, best] >= 0:
-            new_tables[k, best] = came[best].copy(), expected[best].copy()
-    return gains, new_tables, labels_by_score(*pooled[0]) if complete and pooled else None
+        scores = data.total(Partition.source_tables, k, fit.mixture, rows=rows)
+        pooled = [added([*pooled, scores])]
+        came, expected = labels_by_score(*scores)
+        gains[k, new] = (difference_of_tokens(scores, (came, expected)) - limits)[new]
+        t = int(gains[k].argmax())
+        if t in new and gains[k, t] >= 0:
+            best[k, t] = came[t].copy(), expected[t].copy()
+    tables = labels_by_score(*pooled[0]) if complete and pooled else labels()
+    return _Promise(gains, tables, None, best)
+
+
+def _labels_after(data: Data, rows: Rows, fit: Fit, k: int, t: int, all_states: Tables) -> Tables:
+    """What the new matrix of a state's position may start from, (token, label)."""
+    tables = all_states
+    if data.K > 1:
+        scores = data.total(Partition.source_tables, k, fit.mixture, rows=rows)
+        tables = labels_by_score(*scores)
+    return tables[0][t], tables[1][t]
 
 
 def _weight_gains(search: Selection, rows: Rows, fit: Fit, least: float) -> Array:
@@ -285,6 +332,7 @@ MATRIX_PER_LAG = Policy(
     removals=removals,
     candidates=candidates,
     no_signal=lambda data, rows, fit, pruned: False,
+    cost=cost,
     near_cost=TUNING.near_cost_per_lag,
     fit=partial(maximise, tolerance=TUNING.close, stall=TUNING.close / 10),
 )

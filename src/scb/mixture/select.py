@@ -10,6 +10,9 @@ its cost with P fixed, which overstates its worth. With P fixed, states do not a
 one slot of each state can be removed in one round, however many states there are. A slot is *in
 doubt* if it is worth slightly more; then P is fitted again without it. All slots in doubt are first
 left out together, and split into groups only if together they are worth their costs.
+
+What a new matrix promises to gain may be overstated. If what was added turns out to gain less than
+it costs, the search goes back to where it stood before, and tries something else.
 """
 
 from collections import Counter
@@ -18,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby, zip_longest
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -30,6 +33,7 @@ from scb.mixture.rows import RowTable, Slots, Support
 from scb.mixture.tuning import TUNING
 from scb.mixture.weights import fit_weights
 
+T = TypeVar("T")
 Pair = tuple[int, int]  # a state and a position
 Slot = tuple[int, int]  # a state and the number of a slot in it
 # Positions to be added, and the matrices that new owners get
@@ -45,6 +49,7 @@ class Removal(NamedTuple):
     cost: float  # what twice their log-likelihood ratio must reach for them to stay
     # Twice their log-likelihood ratio with P fixed; it is overstated
     ratio: float
+    is_exact: bool = False  # or it is not, as P stays the same without them
 
 
 class Policy(NamedTuple):
@@ -60,6 +65,22 @@ class Policy(NamedTuple):
     near_cost: float
     # (rows, start, options of ``maximise``): between which the search decides
     fit: Callable[..., Fit]
+    # (search, rows, pairs, whether they may be pruned): the least that these pairs cost
+    cost: Callable[..., float]
+
+
+class Standing(NamedTuple):
+    """Where a search stood when nothing was to be pruned."""
+
+    search: "Selection"
+    rows: Rows
+    fit: Fit
+    removals: list[Removal]
+
+    @property
+    def pairs(self) -> frozenset[Pair]:
+        """The states and positions there."""
+        return self.search.all_pairs()
 
 
 @dataclass
@@ -76,6 +97,8 @@ class Selection:
     _kept: tuple[Data, Slots, Rows] | None = field(default=None, repr=False)
     # The positions and the mixture that were fitted last
     fitted: tuple[Support, Mixture] | None = field(default=None, repr=False)
+    # What was computed for a mixture, by name
+    _known: tuple[Mixture, dict[Any, Any]] | None = field(default=None, repr=False)
 
     @classmethod
     def from_initial(cls, data: Data, policy: Policy, initial: Initial) -> "Selection":
@@ -104,6 +127,15 @@ class Selection:
             self._kept = self.data, slots, self.data.rows(slots)
         return self._kept[2]
 
+    def once(self, name: Any, compute: Callable[[], T]) -> T:
+        """What a function computes, but only once for the present mixture."""
+        if self._known is None or self._known[0] is not self.mixture:
+            self._known = self.mixture, {}
+        known = self._known[1]
+        if name not in known:
+            known[name] = compute()
+        return known[name]
+
     def users(self, t: int) -> list[int]:
         """The states that attend to position t."""
         return [k for k, s in enumerate(self.support) if t in s]
@@ -123,6 +155,14 @@ class Selection:
     def pairs(self, slots: list[Slot]) -> set[Pair]:
         """The states and positions of slots."""
         return {(k, int(self.support[k][j - 1])) for k, j in slots}
+
+    def all_pairs(self) -> frozenset[Pair]:
+        """The states and positions of all slots."""
+        return frozenset(self.pairs(self.all_slots()))
+
+    def copy(self) -> "Selection":
+        """A search that stays where this one is."""
+        return replace(self, support=list(self.support))
 
     def closed(self, barred: list[Pair], most: float) -> Flags:
         """(K, T): pairs that are not to be added: positions that a state has or that are barred,
@@ -155,25 +195,41 @@ class Selection:
         pruned: Counter[Pair] = Counter()
         needed: set[Pair] = set()  # what could not be left out since something was added
         added: dict[frozenset[Pair], list[Pair]] = {}  # what each growth added, by where it began
+        refused: set[Pair] = set()  # what was added where it stood, and cost more than it gained
+        nowhere = Fit(self.mixture, np.inf, [-np.inf])
+        stood = Standing(self.copy(), self.rows(), nowhere, [])
         silent = 0  # rounds in which there was no signal
         many = TUNING.many_symbols < self.mixture.N
         growing = TUNING.growing_rounds // 2 if many else TUNING.growing_rounds
         tries = 1 if many and self.mixture.owners is not None else 2
         for turn in range(TUNING.rounds):
             rows = self.rows()
-            fit = self.fit(rows, partial(self.hopeless, rows))
+            fit = self.fit(rows, partial(self.hopeless, rows, stood))
             if progress is not None:
                 progress(turn + 1, len(self.all_slots()), fit.loglik)
-            removals = self.policy.removals(self, rows)
-            weak = self.weak(removals)
-            if self.policy.no_signal(self.data, rows, fit, not weak):
-                weak = self.all_slots()
-                silent += bool(weak)
+            removals: list[Removal] = []
+            weak: list[Slot] = []
+            too_dear = self.is_too_dear(stood, rows, fit, True)
+            if not too_dear:
+                removals = self.policy.removals(self, rows)
+                weak = self.weak(removals)
+                if self.policy.no_signal(self.data, rows, fit, not weak):
+                    weak = self.all_slots()
+                    silent += bool(weak)
+                too_dear = not weak and self.is_too_dear(stood, rows, fit, False)
+            if too_dear:
+                refused.update(added.pop(stood.pairs))
+                rows, fit, removals = self.return_to(stood)
+            elif not weak:
+                if not self.all_pairs() <= stood.pairs:
+                    refused.clear()
+                stood = Standing(self.copy(), rows, fit, removals)
             if not weak and turn < growing:
                 # If all that was added here is gone, it would go again
-                here = frozenset(self.pairs(self.all_slots()))
+                here = self.all_pairs()
                 pruned.update(added.get(here, []))
                 barred = [pair for pair, times in pruned.items() if times >= tries]
+                barred += refused
                 pairs, matrices = self.policy.candidates(self, rows, fit, barred)
                 if pairs:
                     added[here] = pairs
@@ -193,10 +249,33 @@ class Selection:
                 return True
         return False
 
-    def hopeless(self, rows: Rows, fit: Fit) -> bool:
-        """Whether there would be no signal even if the likelihood gained all of its gap."""
+    def hopeless(self, rows: Rows, stood: Standing, fit: Fit) -> bool:
+        """Whether there would be no signal, or none that is worth what was added, even if the
+        likelihood gained all of its gap.
+        """
         best = fit._replace(path=[fit.loglik + fit.gap])
-        return self.policy.no_signal(self.data, rows, best, False)
+        return self.policy.no_signal(self.data, rows, best, False) or (
+            replace(self, mixture=fit.mixture).is_too_dear(stood, rows, best, True)
+        )
+
+    def is_too_dear(self, stood: Standing, rows: Rows, fit: Fit, to_prune: bool) -> bool:
+        """Whether what was added since the search stood costs more than it gains; ``to_prune`` says
+        whether some of it may still be pruned.
+        """
+        here = self.all_pairs()
+        cost = self.policy.cost(self, rows, here - stood.pairs, to_prune)
+        if cost == 0:
+            return False
+        cost -= self.policy.cost(stood.search, stood.rows, stood.pairs - here, False)
+        return 2 * (fit.loglik - stood.fit.loglik) < cost
+
+    def return_to(self, stood: Standing) -> tuple[Rows, Fit, list[Removal]]:
+        """Go back to where the search stood; return the rows, the fit and the removals there."""
+        self.support = list(stood.search.support)
+        self.mixture = stood.search.mixture
+        self._kept = stood.search._kept
+        self._known = stood.search._known
+        return stood.rows, stood.fit, stood.removals
 
     def weak(self, removals: list[Removal]) -> list[Slot]:
         """The slots without weight, and those that are worth less than they cost with P fixed.
@@ -216,7 +295,8 @@ class Selection:
 
     def doubtful(self, removals: list[Removal]) -> list[Removal]:
         """Slots that are worth little more than they cost with P fixed; at most two per state."""
-        near = [one for one in removals if one.ratio < self.policy.near_cost * one.cost]
+        near_cost = self.policy.near_cost
+        near = [r for r in removals if not r.is_exact and r.ratio < near_cost * r.cost]
         seen: Counter[int] = Counter()
         chosen = []
         for one in sorted(near, key=lambda one: one.ratio / one.cost):

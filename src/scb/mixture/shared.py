@@ -111,6 +111,7 @@ SHARED_MATRIX = Policy(
     removals=removals,
     candidates=candidates,
     no_signal=no_signal,
+    cost=lambda search, rows, pairs, to_prune: 0.0,  # there is no new matrix
     near_cost=TUNING.near_cost_shared,
     fit=maximise,
 )

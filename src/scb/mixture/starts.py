@@ -65,7 +65,7 @@ def em_from_scratch(data: Data, positions: Positions) -> Mixture:
     for table in (pairs.sum(axis=0), pairs[dependence.argmax()]):
         P = smoothed_columns(table, data.label_distribution)
         start = Mixture(P, data.label_distribution, uniform)
-        fits.append(climb_by_em(rows, start, TUNING.start_steps))
+        fits.append(climb_by_em(rows, start, TUNING.start_steps, least_gain=TUNING.close))
     return max(fits, key=lambda point: point.loglik).at
 
 
