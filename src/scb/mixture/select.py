@@ -266,7 +266,9 @@ class Selection:
         cost = self.policy.cost(self, rows, here - stood.pairs, to_prune)
         if cost == 0:
             return False
-        cost -= self.policy.cost(stood.search, stood.rows, stood.pairs - here, False)
+        # What is about to lose its weight is taken to be lost.
+        left = here - self.pairs(self.empty_slots(TUNING.new_slot if to_prune else 0.0))
+        cost -= self.policy.cost(stood.search, stood.rows, stood.pairs - left, False)
         return 2 * (fit.loglik - stood.fit.loglik) < cost
 
     def return_to(self, stood: Standing) -> tuple[Rows, Fit, list[Removal]]:

@@ -211,7 +211,7 @@ class Tuning:
     # Beyond that samples are sorted by a hash, with this multiplier, and equal ones counted if that
     # leaves no more than this part of them.
     multiplier: int = 0x9E3779B97F4A7C15
-    fewer_rows: float = 0.5
+    fewer_rows: float = 0.7
     # Entries of the tables of pairs that partitions are asked for at a time.
     pair_entries: int = 1 << 20
     # Tokens in which the spectral start is looked for.
