@@ -190,8 +190,7 @@ class Data:
         (first, *others) = self.partitions
         if not (worthwhile or others) and isinstance(first, Partition):
             table = first.sorted_rows(self.shape, slots)
-            if table is not None:
-                return Rows(self.executor, [table], table)
+            return Rows(self.executor, [table], table)
         held = self.mapped(Partition.rows, self.shape, slots, worthwhile)
         if not worthwhile:
             few = len(held) > 1 and self.n < TUNING.few_samples * self.N**2

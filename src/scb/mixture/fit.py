@@ -5,7 +5,7 @@ uncertainty. ``recover`` and the estimator are interfaces to ``fit_mixture``.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -185,9 +185,11 @@ def _finish(
 
     A search may have looked at only some of the data.
     """
-    # A fit to some of the data is not the last, and need not be exact
-    tolerance = last_gap(search.mixture.P) if search.data is data else TUNING.close
-    rows, fit, ratios, crossed = _fit_to_the_end(search, tolerance)
+    options = {"tolerance": last_gap(search.mixture.P)}
+    if search.data is not data:
+        # A fit to some of the data is not the last, and need not be exact
+        options = {"tolerance": TUNING.close, "stall": TUNING.close / 10}
+    rows, fit, ratios, crossed = _fit_to_the_end(search, options)
     held = np.zeros(search.mixture.P.shape, bool)
     if search.mixture.owners is not None:
         held = settle_gauge(search, rows)
@@ -245,21 +247,21 @@ def _rows_in(rows: Rows, data: Data) -> int:
 
 
 def _fit_to_the_end(
-    search: Selection, tolerance: float
+    search: Selection, options: dict[str, Any]
 ) -> tuple[Rows, Fit, Array, CrossFit | None]:
     """Maximum likelihood at the positions of a search that is over, without those that lose their
     weight.
 
     Also the ratios (K,) of the background beside the positions; it stays in states that lack a
-    position.
+    position. The options are those of ``maximise``.
     """
     search.put_in_order()
     own = np.full(search.data.K, search.data.own_background)
-    rows, fit = search.final_fit(own, tolerance)
+    rows, fit = search.final_fit(own, **options)
     empty = search.empty_slots(TUNING.empty_at_end)
     if empty:
         search.remove(empty)
-        rows, fit = search.final_fit(own, tolerance)
+        rows, fit = search.final_fit(own, **options)
     if own.any():
         return rows, fit, np.full(search.data.K, np.nan), None
     crossed = CrossFit.from_search(search) if has_few_samples(search) else None
@@ -267,7 +269,7 @@ def _fit_to_the_end(
     ratios = crossed.ratios() if crossed else background_ratios(rows, fit, shares)
     least = incomplete_from(len(ratios))
     if (ratios >= least).any():
-        rows, fit = search.final_fit(ratios >= least, tolerance)
+        rows, fit = search.final_fit(ratios >= least, **options)
     return rows, fit, ratios, crossed
 
 

@@ -172,21 +172,26 @@ class Partition:
         row = np.cumsum(counts > 0) - 1
         return at.table(shape.N, occurring, counts[occurring].astype(float), index=row[codes])
 
-    def sorted_rows(self, shape: Shape, at: Slots) -> RowTable | None:
-        """The samples at these slots, equal ones counted by sorting; None if few are equal."""
-        most = TUNING.fewer_rows * self.n
+    def sorted_rows(self, shape: Shape, at: Slots) -> RowTable:
+        """The samples at these slots, equal ones counted; or if few are equal, one row each, in the
+        order of their labels: P is then read row by row.
+        """
         distributions, *own = self.background or ((),)
-        if len(distributions) > most:
-            return None
         tokens = self.gather(at.positions, shape.N)
-        # A hash that wraps around: equal rows have equal ones
-        key = (self.last * shape.N + self.label).astype(np.uint64)
-        for x in (*tokens[:, at.used].T, *own):
-            key = key * np.uint64(TUNING.multiplier) + x.astype(np.uint64)
-        _, first, index = np.unique(key, return_index=True, return_inverse=True)
         equal = tokens, self.last, self.label, *own
-        if first.size > most or any((x != x[first][index]).any() for x in equal):
-            return None
+        most = TUNING.fewer_rows * self.n
+        first = np.zeros(0, np.intp)
+        index = None
+        if len(distributions) <= most:
+            # A hash that wraps around: equal rows have equal ones
+            key = (self.last * shape.N + self.label).astype(np.uint64)
+            for x in (*tokens[:, at.used].T, *own):
+                key = key * np.uint64(TUNING.multiplier) + x.astype(np.uint64)
+            _, first, index = np.unique(key, return_index=True, return_inverse=True)
+        if index is None or first.size > most or any((x != x[first][index]).any() for x in equal):
+            first = np.argsort(self.label.astype(token_dtype(shape.N)), kind="stable")
+            index = np.empty(self.n, np.intp)
+            index[first] = np.arange(self.n)
         columns = at.columns(shape.N, tokens[first], self.last[first])
         weight = np.bincount(index, self.weight).astype(float)
         samples = columns, self.last[first], self.label[first], weight
@@ -233,7 +238,7 @@ class Partition:
         weights = self.weights
         chosen = np.ones(len(rows.last), bool) if k is None else rows.last == k
         counted = None
-        if rows.index is not None:
+        if len(rows.last) < self.n:
             counted = rows.some(np.flatnonzero(chosen)).distributions(at)
         number = np.cumsum(chosen) - 1
         # Those of counted rows serve a whole block; others take much memory

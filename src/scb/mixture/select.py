@@ -368,9 +368,9 @@ class Selection:
         self.fitted = list(self.support), fit.mixture
         return fit
 
-    def final_fit(self, with_background: Flags, tolerance: float) -> tuple[Rows, Fit]:
-        """Maximise the likelihood up to a tolerance, with the background in the requested states
-        (K,).
+    def final_fit(self, with_background: Flags, **options: Any) -> tuple[Rows, Fit]:
+        """Maximise the likelihood, by options of ``maximise``, with the background in the requested
+        states (K,).
         """
         at = self.mixture
         slots = (at.q[k, 1 : 1 + len(s)] for k, s in enumerate(self.support))
@@ -379,8 +379,9 @@ class Selection:
         q = weight_table(weights, background, at.q.shape[1])
         self.mixture = replace(at, P=rounded(at.P), q=q)
         rows = self.rows()
-        fit = maximise(rows, self.mixture.lifted(), tolerance=tolerance, steps=5000)
+        fit = maximise(rows, self.mixture.lifted(), steps=5000, **options)
         self.mixture = fit.mixture
+        self._known = None
         return rows, fit
 
     def ratios(self, rows: Rows, judged: list[Slot], beyond: Array) -> dict[Slot, float]:
