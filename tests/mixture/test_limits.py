@@ -4,14 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 from scipy.special import softmax
-from scipy.stats import chi2, norm
+from scipy.stats import binom, chi2, norm
 
 import scb
 from scb.mixture.cross_fit import CrossFit, _folds, _P_of_others
 from scb.mixture.fit import background_ratios, incomplete_from
 from scb.mixture.model import Mixture, weight_table
+from scb.mixture.profile import _beside_boundary
 from scb.mixture.samples_in import as_data
 from scb.mixture.select import Selection
 from scb.mixture.shared import SHARED_MATRIX, criterion
@@ -131,10 +132,11 @@ def test_levels_are_those_of_all_positions_and_of_all_columns():
         assert (c < extended_bic).all()
 
 
-def test_ends_near_zero_are_where_a_general_optimiser_finds_them():
+@pytest.mark.parametrize(("seed", "lowered_ends"), [(3, 0), (0, 2)])
+def test_ends_near_zero_are_where_a_general_optimiser_finds_them(seed, lowered_ends):
     """L-BFGS over softmax coordinates with one entry held; a third of a label more on the entry, or on its complement."""
-    task = scb.Task.random(3, 10, 2, seed=3)
-    batch = scb.sample(task, 2500, seed=3)
+    task = scb.Task.random(3, 10, 2, seed=seed)
+    batch = scb.sample(task, 2500, seed=seed)
     fit = scb.recover(batch, N=3)
     reach = fit.intervals().V
     tokens = np.array([batch.context[:, [s[j] for s in fit.support]][np.arange(2500), batch.last] for j in (0, 1)])
@@ -157,14 +159,64 @@ def test_ends_near_zero_are_where_a_general_optimiser_finds_them():
         start = np.r_[np.log(fit.V + 1e-4).ravel(), np.log(weights / (1 - weights))]
         return -minimize(negative, start, method="L-BFGS-B", options={"maxiter": 500}).fun
 
+    lowered = 0
     for entry in map(tuple, near.tolist()):
         for upwards in (False, True):
             end = reach[entry][int(upwards)]
             if 0 < end < 1:
                 fallen = 2 * (highest(entry, None, upwards) - highest(entry, end, upwards))
+                left, room = (1 - end, 1 - fit.V[entry]) if upwards else (end, fit.V[entry])
+                expected = fall_at(np.sqrt(left * room) / fit.stderr.V[entry])
                 # Near 1 an interval reaches 1.96 standard errors at least.
-                expected = 1.96**2 if fit.V[entry] < 0.5 else max(fallen, 1.96**2)
-                assert fallen == pytest.approx(expected, abs=0.3)
+                expected = expected if fit.V[entry] < 0.5 else max(fallen, expected)
+                assert fallen == pytest.approx(expected, abs=0.2)
+                lowered += expected < 3.5
+    assert lowered == lowered_ends
+
+
+def fall_at(mean):
+    """The fall of twice the log-likelihood that an estimate of a mean, which is not negative, exceeds in 5 % of the cases."""
+    if mean >= norm.isf(0.025):
+        return norm.isf(0.025) ** 2
+
+    def excess(root):
+        return norm.sf(root) + norm.sf((mean**2 + root**2) / (2 * mean)) - 0.05
+
+    return brentq(excess, norm.isf(0.1), norm.isf(0.025)) ** 2
+
+
+def test_intervals_of_a_gaussian_mean_that_is_not_negative_hold_exactly_as_often_as_they_say():
+    """A mean of 0, one near it and one far away; the distribution of the estimate is integrated."""
+    noise = norm.ppf((np.arange(200_000) + 0.5) / 200_000)
+    for mean in (0.0, 0.05, 0.5, 1.0, 1.7, 2.5, 5.0):
+        drawn = mean + noise
+        fallen = noise**2 - np.minimum(drawn, 0.0) ** 2
+        rare = _beside_boundary(fallen, np.full(drawn.size, mean))
+        for level in (0.5, 0.9, 0.95, 0.99):
+            assert (rare <= norm.isf((1 - level) / 2) ** 2).mean() == pytest.approx(level, abs=2e-5)
+        if mean > 0:
+            assert _beside_boundary(np.array([fall_at(mean)]), np.array([mean])) == pytest.approx(norm.isf(0.025) ** 2)
+
+
+def test_an_entry_with_a_few_labels_is_covered_as_often_as_it_should_be():
+    """All counts of a label, of 2,000: the intervals hold in 95 % of the cases, up to what counts allow for."""
+    n = 2000
+    context = np.c_[np.repeat([0, 1], n), np.random.default_rng(0).integers(2, size=2 * n)]
+    last = np.arange(2 * n) // 2 % 2
+    ends = np.empty((61, 2))
+    for count in range(61):
+        label = np.r_[np.arange(n) >= count, np.arange(n) % 2].astype(int)
+        fit = scb.recover(Batch(context, last, label), N=2)
+        assert fit.V[0, 0] == pytest.approx(count / n, abs=1e-6)
+        ends[count] = n * fit.intervals().V[0, 0]
+    distance = np.linspace(0.01, 5.5, 2000)
+    expected = distance**2
+    chance = binom.pmf(np.arange(61)[:, None], n, expected / n)
+    inside = (ends[:, :1] <= expected) & (expected <= ends[:, 1:])
+    held = (chance * inside).sum(axis=0)
+    assert held[distance < 2].mean() == pytest.approx(0.96, abs=0.01)
+    assert held[distance >= 2].mean() == pytest.approx(0.955, abs=0.01)
+    assert held[expected >= 0.3].min() > 0.915
 
 
 def test_complete_columns_of_flat_matrices_are_not_marked():

@@ -9,11 +9,18 @@ For the upper end, a third of a label is added to an entry of P; for the lower e
 the complement of the entry. Otherwise, an entry without a label would have its upper end at 1.9
 labels, which is too often below the true value. A third of a label makes the median of a count
 right, whereas with Jeffreys' half label the coverage is higher than it should be.
+
+A true entry of P that lies close to 0 can hardly be above the upper end of its interval. Only the
+lower end can be wrong, and with the usual fall of the likelihood it would be wrong in 2.5 % of the
+cases instead of 5 %. The fall is therefore compared with those of a Gaussian estimate whose mean
+cannot be negative (Feldman and Cousins, 1998), so lower ends near 0 are somewhat higher. Upper ends
+near 0 are as they would be otherwise.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from scb.arrays import Array, Ints
 from scb.mixture.data import Rows
@@ -95,24 +102,35 @@ class _Paths:
 
     def lengths(self, sign: int, reach: Array) -> Array:
         """(r,): how far each entry goes to one side until twice the log-likelihood has fallen by
-        reach² (r,).
+        reach² (r,), or for an entry of P near a boundary, by as much as is equally rare there.
         """
         room = self.values if sign < 0 else 1 - self.values
         inner = np.minimum(self.shift * room, room / 2)
         top = self._logliks(sign, inner, np.arange(len(room)))
         outer = room.copy()
+        # How far twice the log-likelihood has fallen at these two
+        low, high = np.zeros(len(room)), np.full(len(room), np.inf)
         step = np.clip(reach * self.errors, inner, room)
         active = np.arange(len(room))
         for _ in range(TUNING.profile_tries):
             fallen = 2 * (top[active] - self._logliks(sign, step, active))
+            if self.part == 0:
+                # Near a boundary, the variance of an entry is in proportion to what is left.
+                left = (room - step)[active] * room[active]
+                fallen = _beside_boundary(fallen, np.sqrt(left) / self.errors[active])
             wanted = reach[active] ** 2
             inside = fallen <= wanted
             inner[active] = np.where(inside, step[active], inner[active])
+            low[active] = np.where(inside, fallen, low[active])
             outer[active] = np.where(inside, outer[active], step[active])
+            high[active] = np.where(inside, high[active], fallen)
             # The root of what has been lost grows about as the step does.
             ahead = step[active] * np.sqrt(wanted / np.maximum(fallen, 1e-3))
             between = (ahead > inner[active]) & (ahead < outer[active])
-            step[active] = np.where(between, ahead, (inner[active] + outer[active]) / 2)
+            middle = (inner[active] + outer[active]) / 2
+            a, b, c = np.sqrt([np.maximum(low[active], 0.0), high[active], wanted])
+            secant = inner[active] + (c - a) / (b - a) * (outer[active] - inner[active])
+            step[active] = np.select([np.isfinite(b), between], [secant, ahead], middle)
             active = active[np.abs(fallen - wanted) > TUNING.profile_close]
             if active.size == 0:
                 break
@@ -143,6 +161,20 @@ class _Paths:
         distributions[row, column] = value
         P, q = (x / x.sum(axis=1, keepdims=True) for x in moved)
         return replace(at, P=P.T, q=q)
+
+
+def _beside_boundary(fallen: Array, distance: Array) -> Array:
+    """The fall of twice the log-likelihood that is as rare, far from a boundary, as ``fallen`` is
+    at a distance from it, in standard errors.
+
+    At a mean near the boundary, a Gaussian estimate that would lie beyond the boundary is moved to
+    it, so the likelihood falls less from there to the mean. A fall is rarer than elsewhere if its
+    root exceeds the distance.
+    """
+    root = np.sqrt(np.maximum(fallen, 0.0))
+    beyond = root + np.maximum(root - distance, 0.0) ** 2 / (2 * np.maximum(distance, TUNING.tiny))
+    chance = ndtr(-root) + ndtr(-beyond)
+    return np.where(root > distance, ndtri(chance / 2) ** 2, fallen)
 
 
 def _shifted(values: Array, change: Array) -> Array:

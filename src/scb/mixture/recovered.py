@@ -201,7 +201,8 @@ class Recovery:
         weights in a column lie within their intervals. Intervals extend the same number of standard
         errors to either side of the estimate, except near 0 and 1. Near 0 and 1, intervals are
         computed from the profile of the likelihood, unless this takes too long (with more than
-        about 40 tokens).
+        about 40 tokens). For entries of P close to 0, they allow for the fact that P cannot be
+        negative.
 
         The intervals for the weights allow for a position that was not found, even if the column is
         not marked as incomplete, so a single position of weight 1 has an interval too. The
