@@ -32,7 +32,9 @@ from scb.theory.fisher import Information
 Errors = Callable[..., tuple[Array, Array]]
 
 
-def standard_errors(rows: Rows, at: Mixture, held: Flags | None = None) -> tuple[Array, Array]:
+def standard_errors(
+    rows: Rows, at: Mixture, held: Flags | None = None, of_P: bool = True
+) -> tuple[Array, Array]:
     """Standard errors of P (N, C) and of q (K, 1 + s), from the Fisher information given the
     contexts and last tokens.
 
@@ -41,17 +43,22 @@ def standard_errors(rows: Rows, at: Mixture, held: Flags | None = None) -> tuple
     has a positive standard error, unless it is ``held`` (N, C) and therefore known. Standard errors
     are NaN where there is no information: for a token that never occurs at a position that matters,
     and for weights that cannot be distinguished. All of them are NaN if the blocks of the
-    information would need more than 1 GB (N above about 300).
+    information would need more than 1 GB (N above about 300). Those of P are also NaN if nobody
+    asks for them, which takes about half the time.
     """
     q = _weights_beside_positions(at)
     block_bytes = 8 * at.P.size * (at.P.shape[1] + q.size)
     if block_bytes > TUNING.information_bytes or not q.any():
         return unknown_errors(rows, at)
     information = smooth_information(rows, at, held)
-    of_P, of_q = information.variances()
-    of_P[:, label_counts(rows, at) <= 0] = np.nan
-    of_q[(q > 0) & ~information.free_q] = np.nan
-    return np.sqrt(of_P), np.sqrt(of_q)
+    in_P = np.full(at.P.shape, np.nan)
+    if of_P:
+        in_P, in_q = information.variances()
+        in_P[:, label_counts(rows, at) <= 0] = np.nan
+    else:
+        in_q = information.weight_variances()
+    in_q[(q > 0) & ~information.free_q] = np.nan
+    return np.sqrt(in_P), np.sqrt(in_q)
 
 
 def unknown_errors(rows: Rows, at: Mixture, held: Flags | None = None) -> tuple[Array, Array]:

@@ -16,7 +16,7 @@ from scb.inputs import InputError, boolean, integer, number, one_of
 from scb.mixture.beside import with_sources
 from scb.mixture.data import Data
 from scb.mixture.em import last_gap
-from scb.mixture.errors import unknown_errors
+from scb.mixture.errors import standard_errors, unknown_errors
 from scb.mixture.fit import Estimate
 from scb.mixture.merging import Matrices, bic_of, fit_matrices, matrices_of
 from scb.mixture.model import Initial
@@ -158,6 +158,7 @@ def fit_lags(
         "known": None if init is None else _initial(known, data),
         "shrink": settings.shrink if init is None else None,
         "progress": progress,
+        "errors": partial(standard_errors, of_P=False),
     }
     tried = [replace(settings, transition=kind) for kind in kinds]
     fits = [partial(_fit_sources, settings=one, **options) for one in tried]

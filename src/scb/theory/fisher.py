@@ -123,11 +123,23 @@ class Information:
         inverse = self.inverse()
         if inverse is None:
             return self._variances_of_the_rest()
-        rows, middle, moved, cov, basis = inverse
+        rows, middle, moved, cov, _ = inverse
         of_P = np.einsum("omm->om", rows) - (rows @ middle * rows).sum(axis=2)  # both are symmetric
         of_P = of_P + (moved @ cov * moved).sum(axis=2)
-        of_q = (basis @ cov * basis).sum(axis=1).reshape(self.free_q.shape)
-        return np.maximum(of_P, 0.0) * self.free_P, np.maximum(of_q, 0.0)
+        return np.maximum(of_P, 0.0) * self.free_P, inverse.of_q(self.free_q.shape)
+
+    def weight_variances(self) -> Array:
+        """Compute the variance bounds of q alone, in about half the time.
+
+        Returns
+        -------
+        (K, s) array
+            The second array of ``variances``.
+        """
+        inverse = self.inverse()
+        if inverse is None:
+            return self._variances_of_the_rest()[1]
+        return inverse.of_q(self.free_q.shape)
 
     def _variances_of_the_rest(self) -> tuple[Array, Array]:
         """Variances where some directions are flat: NaN for the entries that move along them; all
@@ -301,6 +313,21 @@ class Inverse(NamedTuple):
     moved: Array
     cov: Array
     basis: Array
+
+    def of_q(self, shape: tuple[int, ...]) -> Array:
+        """Return the diagonal of Cov q.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            (K, s).
+
+        Returns
+        -------
+        (K, s) array
+        """
+        diagonal = (self.basis @ self.cov * self.basis).sum(axis=1)
+        return np.maximum(diagonal, 0.0).reshape(shape)
 
     def solve(self, gP: Array, gq: Array) -> tuple[Array, Array]:
         """Apply the inverse to a pair of arrays.
