@@ -105,14 +105,16 @@ def drawn(kind: str, seed: int) -> Drawn:
     if kind == "users":
         return users(rng)
     if kind in REAL:
-        return real(kind)
+        return real(kind, seed)
     x = KINDS[kind](rng)[0] if kind in KINDS else SINGLE[kind](rng)
     return cut(x, int(x.max()) + 1)
 
 
-def real(name: str) -> Drawn:
-    """The first symbols of a real sequence, of which the last fifth, or the last sequences, are held out."""
-    from sequences import SOURCES, parted  # pyright: ignore[reportMissingImports]
+def real(name: str, fifth: int) -> Drawn:
+    """The first symbols of a real sequence, of which a fifth is held out: the last one, or the first to fourth; or a fifth of the
+    sequences.
+    """
+    from sequences import SOURCES  # pyright: ignore[reportMissingImports]
 
     from scb.sequences.symbols import as_sequences, encode
 
@@ -122,13 +124,13 @@ def real(name: str) -> Drawn:
         whole = [whole[0][:MOST]]
     ends = np.cumsum([len(x) for x in whole])
     whole = whole[: max(1, int(np.searchsorted(ends, MOST)))]
-    train, _ = parted(whole)
     codes, classes = encode(as_sequences(whole))
+    n = len(codes[0]) if len(codes) == 1 else len(codes)
+    first, end = (n * (4 + i + fifth) // 5 - (n if fifth else 0) for i in range(2))
     if len(codes) == 1:
-        size = len(train[0])
-        return Drawn(len(classes), source.max_lag, [codes[0][:size]], codes, [size])
-    test = codes[len(train) :]
-    return Drawn(len(classes), source.max_lag, codes[: len(train)], test, [0] * len(test))
+        (x,) = codes
+        return Drawn(len(classes), source.max_lag, [part for part in (x[:first], x[end:]) if part.size], [x[:end]], [first])
+    return Drawn(len(classes), source.max_lag, [*codes[:first], *codes[end:]], codes[first:end], [0] * (end - first))
 
 
 def panel(rng: np.random.Generator, memory: float) -> tuple[list[list[int]], set[tuple[int, int]]]:

@@ -51,7 +51,7 @@ def sequences(name: str) -> tuple[int, list[np.ndarray]]:
         return 12, [drawn_mixture(weights, matrices, MIXTURES[N], rng)]
     if kind == "noise":
         return 10, [np.random.default_rng(5).integers(int(about[0]), size=20_000)]
-    data = drawn(name, 77)
+    data = drawn(name, 0 if name in REAL else 77)
     return data.max_lag, data.train
 
 

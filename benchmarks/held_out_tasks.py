@@ -132,7 +132,7 @@ FAMILIES = {  # tokens, positions, of which so many matter, samples, columns wit
     "N = 5, T = 300, weights of 0.05 in two columns, n = 3,000": (5, 300, 2, 3000, 2),
 }
 FRESH = 30_000  # seeds before this one were looked at when the intervals were made
-NEW_NOISE = 200  # the first seed of noise; those before it judged an earlier search
+NEW_NOISE = 300  # the first seed of noise; those before it judged an earlier search
 
 
 def incomplete(case: Case) -> Row:

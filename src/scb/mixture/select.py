@@ -49,7 +49,7 @@ class Removal(NamedTuple):
     cost: float  # what twice their log-likelihood ratio must reach for them to stay
     # Twice their log-likelihood ratio with P fixed; it is overstated
     ratio: float
-    is_exact: bool = False  # or it is not, as P stays the same without them
+    is_exact: bool = False  # then it is not: without them, P stays as it is
 
 
 class Policy(NamedTuple):
