@@ -17,7 +17,7 @@ import scb
 from scb.folders import opened
 from scb.mixture import select
 from scb.mixture.em import climb_by_em, maximise
-from scb.mixture.fit import incomplete_from
+from scb.mixture.fit import fit_mixture, incomplete_from
 from scb.mixture.model import Background, Mixture
 from scb.mixture.newton import Point, inverse_along
 from scb.mixture.partition import Partition
@@ -222,6 +222,30 @@ def test_what_a_lag_is_worth_is_what_a_fit_without_it_loses():
         without = Bigram(12, transition="shared", smoothing=0, context=False, lags=[one for one in (2, 7, 11) if one != lag]).fit(x)
         assert nats == pytest.approx(model.loglik_ - without.loglik_, abs=0.2)
         assert bic == pytest.approx(2 * nats - np.log(model.n_windows_))
+
+
+def test_evidence_of_shrunk_matrices_is_that_of_long_fits():
+    """Each of 20 symbols looks at lags 2 and 5; EM without one of them ends where longer EM would win back less than 5 %."""
+    rng = np.random.default_rng(1)
+    edges = rng.dirichlet(np.full(20, 0.5), (2, 20)).cumsum(axis=2)
+    x = rng.integers(20, size=6000)
+    for t in range(5, x.size):
+        which = int(rng.random() < 0.4)
+        x[t] = min(19, np.searchsorted(edges[which, x[t - (2, 5)[which]]], rng.random()))
+    pending = fit_mixture(windows_of_codes([x], 20, 6, True), matrices="per_lag", shrink=1.0).evidence
+    assert pending.shrinkage is not None
+
+    def long(at):
+        point = Point.from_rows(pending.rows, at.lifted())
+        for _ in range(400):
+            point = pending.shrinkage.step(pending.rows, point)
+        return point.loglik
+
+    found, mixture = pending.find(), pending.search.mixture
+    losses = [long(mixture) - long(mixture.without(*slot)) for slot in pending.search.all_slots()]
+    assert len(losses) > 30
+    assert not np.concatenate(found.bounds).any()
+    np.testing.assert_allclose(np.concatenate(found.nats), losses, rtol=0.05)
 
 
 @pytest.mark.parametrize("transition", ["shared", "per_lag"])

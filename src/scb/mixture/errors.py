@@ -51,12 +51,8 @@ def standard_errors(
     if block_bytes > TUNING.information_bytes or not q.any():
         return unknown_errors(rows, at)
     information = smooth_information(rows, at, held)
-    in_P = np.full(at.P.shape, np.nan)
-    if of_P:
-        in_P, in_q = information.variances()
-        in_P[:, label_counts(rows, at) <= 0] = np.nan
-    else:
-        in_q = information.weight_variances()
+    in_P, in_q = information.variances(of_P)
+    in_P[:, label_counts(rows, at) <= 0] = np.nan
     in_q[(q > 0) & ~information.free_q] = np.nan
     return np.sqrt(in_P), np.sqrt(in_q)
 

@@ -2,10 +2,10 @@
 
 A position is left out, everything else is fitted again, and the loss of log-likelihood is what the
 position was worth. Where this would take too long, the new fit ends early, or P is not fitted
-again; the loss is then an upper *bound* on what the position is worth. If the bounds add up to more
-than the model gains from all positions, they are reduced in proportion. (The losses of complete
-fits can also add up to slightly more than the total gain, because positions that need each other
-both lose what they gain together.)
+again; the loss is then an upper *bound* on what the position is worth. If all losses add up to more
+than the model gains from all positions, the bounds are reduced in proportion. (The losses of
+complete fits can also add up to slightly more than the total gain, because positions that need each
+other both lose what they gain together.)
 
 The *influence* of a position is how much the token there moves the distribution of the label, in
 total variation, averaged over tokens: a[k, t]·Σ_m μ_m·‖P[:, m] − Pμ‖₁/2. Unlike the weight, it does
@@ -15,6 +15,7 @@ conjugate gradients. H is singular where weights can move without changing the d
 does no harm, since the influence does not change along these directions.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ import numpy as np
 from scb.arrays import Array
 from scb.mixture.data import Here, Rows
 from scb.mixture.em import maximise, squared_em_step
+from scb.mixture.model import Mixture
 from scb.mixture.newton import Point, inverse_along
 from scb.mixture.per_lag import is_current
 from scb.mixture.rows import RowTable
@@ -94,12 +96,12 @@ class PendingEvidence:
         bounds = np.ones(len(slots), bool)
         steps = int(min(passes, TUNING.evidence_steps) / (3 if self.shrinkage is None else 1))
         if steps >= TUNING.evidence_steps_at_least:
+            whole = list(self._path(self.search.mixture, steps))
             for i, slot in enumerate(slots):
-                loss, ended = self._nats_by_em(slot, steps)
+                loss, ended = self._nats_by_em(slot, whole)
                 bounds[i] = not ended
                 nats[i] = loss if ended else min(loss, nats[i])
-        left = max(self._gain() - nats[~bounds].sum(), 0.0)
-        nats[bounds] *= min(1.0, left / max(nats[bounds].sum(), TUNING.tiny))
+        nats[bounds] *= min(1.0, self._gain() / max(nats.sum(), TUNING.tiny))
         return nats.tolist(), bounds.tolist()
 
     def _nats_refitted(self, slot: Slot) -> float:
@@ -112,24 +114,34 @@ class PendingEvidence:
         )
         return max(0.0, self.loglik - without.loglik)
 
-    def _nats_by_em(self, slot: Slot, steps: int) -> tuple[float, bool]:
-        """What is lost after so many EM steps, with a jump each unless matrices are shrunk; and
-        whether the last few of them won so little back that it is what a slot is worth.
+    def _path(self, start: Mixture, steps: int) -> Iterator[float]:
+        """The log-likelihood before and after each of so many EM steps, with a jump each unless
+        matrices are shrunk.
         """
         step = squared_em_step if self.shrinkage is None else self.shrinkage.step
-        few = TUNING.evidence_steps_at_least
-        point = Point.from_rows(self.rows, self.search.mixture.without(*slot).lifted())
-        losses = [self.loglik - point.loglik]
+        point = Point.from_rows(self.rows, start.lifted())
+        yield point.loglik
         for _ in range(steps):
             point = step(self.rows, point)
-            losses.append(self.loglik - point.loglik)
-            if len(losses) <= few:
-                continue
-            if (
-                losses[-1 - few] - losses[-1]
-                < TUNING.evidence_precision * losses[-1] + TUNING.close
-            ):
-                return max(0.0, losses[-1]), True
+            yield point.loglik
+
+    def _nats_by_em(self, slot: Slot, whole: list[float]) -> tuple[float, bool]:
+        """What is lost after as many EM steps as the whole took, and whether further steps would
+        win so little back that it is what a slot is worth: their gains are taken to be as large as
+        the last ones, and to go on shrinking if these did.
+        """
+        few = TUNING.evidence_steps_at_least
+        losses: list[float] = []
+        without = self._path(self.search.mixture.without(*slot), len(whole) - 1)
+        for with_it, without_it in zip(whole, without, strict=True):
+            losses.append(with_it - without_it)
+            if len(losses) > 3 * few:  # the first few steps win back most
+                before, gain = np.maximum(-np.diff(losses[-1 - 2 * few :: few]), 0.0)
+                ahead = gain * (TUNING.evidence_steps - len(losses)) / few
+                if gain < before:
+                    ahead = min(ahead, gain**2 / (before - gain))
+                if ahead < TUNING.evidence_precision * losses[-1] + TUNING.close:
+                    return max(0.0, losses[-1]), True
         return max(0.0, losses[-1]), False
 
     def _influence_errors(self, slots: list[Slot], wanted: bool) -> list[float]:

@@ -176,9 +176,9 @@ class Tuning:
     evidence_effort: float = 3e9
     evidence_passes: int = 100
     # Otherwise EM steps for each position, at least, if there is time for them. Evidence is no
-    # bound where the last few of them win back no more than this part of it.
+    # bound where further steps would win back no more than this part of it.
     evidence_steps_at_least: int = 4
-    evidence_precision: float = 0.02
+    evidence_precision: float = 0.01
     # Bytes of rows that may be kept for evidence that has not been asked for yet.
     evidence_bytes: int = 1 << 26
     # Bytes of second derivatives that several places may send for a Newton step; beyond it they

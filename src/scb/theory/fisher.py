@@ -107,39 +107,36 @@ class Information:
         seen = np.einsum("omm->m", PP) > 0
         return cls(PP, Pq, qq, (P > 0) & seen, (q > 0) & (np.einsum("kjj->kj", qq) > 0))
 
-    def variances(self) -> tuple[Array, Array]:
+    def variances(self, of_P: bool = True) -> tuple[Array, Array]:
         """Compute the variance bounds of all entries.
 
         The bounds are the diagonal of the inverse on the tangent space.
 
+        Parameters
+        ----------
+        of_P : bool
+            Whether those of P are wanted. If not, they may be NaN, which takes about half the time.
+
         Returns
         -------
-        of_P : (N, C) array
+        in_P : (N, C) array
             The variances of P; 0 for entries that are known, and NaN for entries that the
             information does not determine.
-        of_q : (K, s) array
+        in_q : (K, s) array
             The variances of q, with the same conventions.
         """
         inverse = self.inverse()
         if inverse is None:
             return self._variances_of_the_rest()
-        rows, middle, moved, cov, _ = inverse
-        of_P = np.einsum("omm->om", rows) - (rows @ middle * rows).sum(axis=2)  # both are symmetric
-        of_P = of_P + (moved @ cov * moved).sum(axis=2)
-        return np.maximum(of_P, 0.0) * self.free_P, inverse.of_q(self.free_q.shape)
-
-    def weight_variances(self) -> Array:
-        """Compute the variance bounds of q alone, in about half the time.
-
-        Returns
-        -------
-        (K, s) array
-            The second array of ``variances``.
-        """
-        inverse = self.inverse()
-        if inverse is None:
-            return self._variances_of_the_rest()[1]
-        return inverse.of_q(self.free_q.shape)
+        rows, middle, moved, cov, basis = inverse
+        in_q = (basis @ cov * basis).sum(axis=1).reshape(self.free_q.shape)
+        in_P = np.full(self.free_P.shape, np.nan)
+        if of_P:
+            in_P = np.einsum("omm->om", rows)
+            in_P = in_P - (rows @ middle * rows).sum(axis=2)  # both are symmetric
+            in_P = in_P + (moved @ cov * moved).sum(axis=2)
+            in_P = np.maximum(in_P, 0.0) * self.free_P
+        return in_P, np.maximum(in_q, 0.0)
 
     def _variances_of_the_rest(self) -> tuple[Array, Array]:
         """Variances where some directions are flat: NaN for the entries that move along them; all
@@ -313,21 +310,6 @@ class Inverse(NamedTuple):
     moved: Array
     cov: Array
     basis: Array
-
-    def of_q(self, shape: tuple[int, ...]) -> Array:
-        """Return the diagonal of Cov q.
-
-        Parameters
-        ----------
-        shape : tuple of int
-            (K, s).
-
-        Returns
-        -------
-        (K, s) array
-        """
-        diagonal = (self.basis @ self.cov * self.basis).sum(axis=1)
-        return np.maximum(diagonal, 0.0).reshape(shape)
 
     def solve(self, gP: Array, gq: Array) -> tuple[Array, Array]:
         """Apply the inverse to a pair of arrays.
