@@ -15,6 +15,7 @@ from scb.mixture.model import Mixture, weight_table
 from scb.mixture.profile import _beside_boundary
 from scb.mixture.samples_in import as_data
 from scb.mixture.select import Selection
+from scb.mixture.settle import settle
 from scb.mixture.shared import SHARED_MATRIX, criterion
 from scb.mixture.starts import from_scratch
 from scb.mixture.tuning import TUNING
@@ -114,7 +115,7 @@ def test_noise_has_no_positions():
         assert sum(s.size for s in scb.recover(batch, N=N).support) == 0
         data = as_data(batch, N)
         search = Selection.from_initial(data, SHARED_MATRIX, from_scratch(data))
-        search.settle()
+        settle(search)
         assert sum(s.size for s in search.support) > 0
 
 

@@ -23,6 +23,7 @@ from scb.mixture.errors import Limit
 from scb.mixture.model import Mixture
 from scb.mixture.rows import RowTable, Support
 from scb.mixture.select import Pair, Removal, Selection
+from scb.mixture.settle import settle
 from scb.mixture.shared import SHARED_MATRIX, criterion
 from scb.mixture.tuning import TUNING
 from scb.mixture.weights import WeightFit, fit_weights
@@ -85,7 +86,7 @@ class CrossFit:
         """The positions that a search from here adds, and those that it removes."""
         search = replace(self.search, support=list(self.search.support), _kept=None)
         before = search.pairs(search.all_slots())
-        search.settle()
+        settle(search)
         after = search.pairs(search.all_slots())
         return sorted(after - before), sorted(before - after)
 

@@ -19,7 +19,8 @@ from scb.mixture.model import Initial, Mixture, smoothed_columns, weight_table
 from scb.mixture.per_lag import MATRIX_PER_LAG, add_current, remove_current, settle_gauge
 from scb.mixture.profile import Profile
 from scb.mixture.rows import RowTable, Slots, Support
-from scb.mixture.select import Policy, Progress, Selection
+from scb.mixture.select import Policy, Selection
+from scb.mixture.settle import Progress, settle, settle_exactly
 from scb.mixture.shared import SHARED_MATRIX
 from scb.mixture.shrink import shrunk
 from scb.mixture.starts import em_from_scratch, first_estimate, thinned_for_start
@@ -105,7 +106,7 @@ def fit_mixture(
         for search in searches:
             add_current(search)
     settled = [
-        _settle_or_stop(search, progress) if stoppable else search.settle(progress)
+        _settle_or_stop(search, progress) if stoppable else settle(search, progress)
         for search in searches
     ]
     best = _best(searches)
@@ -113,7 +114,7 @@ def fit_mixture(
     if current_is_state:
         remove_current(search)
     if number is not None:
-        search.settle_exactly(number)
+        settle_exactly(search, number)
     elif has_few_samples(search):
         crossed = CrossFit.from_search(search)
         if crossed.value() > 0:
@@ -135,7 +136,7 @@ def _settle_or_stop(search: Selection, progress: Progress | None) -> bool:
     changed.
     """
     try:
-        return search.settle(progress)
+        return settle(search, progress)
     except KeyboardInterrupt:
         if search.fitted is None:
             raise

@@ -334,5 +334,6 @@ MATRIX_PER_LAG = Policy(
     no_signal=lambda data, rows, fit, pruned: False,
     cost=cost,
     near_cost=TUNING.near_cost_per_lag,
+    tries_of_many=1,  # a matrix of many symbols takes long to fit
     fit=partial(maximise, tolerance=TUNING.close, stall=TUNING.close / 10),
 )

@@ -1,24 +1,14 @@
-"""The selection of positions by likelihood: positions are added by score tests and removed by
-likelihood ratios until neither changes anything.
+"""The selected positions of each state and the mixture on them, with the moves and the fits of a
+search.
 
-``Selection`` is the search. A policy decides which positions look promising, and which slots may be
-removed at what cost: ``SHARED_MATRIX`` if all positions take their columns from one matrix, and
-``MATRIX_PER_LAG`` if each position has its own matrix.
-
-The cost of a slot is the extended BIC's penalty for it. A slot is *weak* if it is worth less than
-its cost with P fixed, which overstates its worth. With P fixed, states do not affect each other, so
-one slot of each state can be removed in one round, however many states there are. A slot is *in
-doubt* if it is worth slightly more; then P is fitted again without it. All slots in doubt are first
-left out together, and split into groups only if together they are worth their costs.
-
-What a new matrix promises to gain may be overstated. If what was added turns out to gain less than
-it costs, the search goes back to where it stood before, and tries something else.
+``settle`` decides which moves are made. A policy says which positions look promising, and which
+slots may be removed at what cost: ``SHARED_MATRIX`` if all positions take their columns from one
+matrix, and ``MATRIX_PER_LAG`` if each position has its own matrix.
 """
 
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import groupby, zip_longest
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
@@ -57,35 +47,23 @@ class Policy(NamedTuple):
 
     # What may be left out
     removals: Callable[["Selection", Rows], list[Removal]]
-    # (search, rows, fit, barred pairs, least=part of the limit, most=slots of a state)
+    # (selection, rows, fit, barred pairs, least=part of the limit, most=slots of a state)
     candidates: Callable[..., Proposal]
     # Whether all slots together are worth less than the matrix costs; (…, whether they are pruned)
     no_signal: Callable[[Data, Rows, Fit, bool], bool]
     # Up to so many times its cost, a removal is in doubt
     near_cost: float
+    # How often a pair may be pruned before it is no longer tried, if there are many symbols
+    tries_of_many: int
     # (rows, start, options of ``maximise``): between which the search decides
     fit: Callable[..., Fit]
-    # (search, rows, pairs, whether they may be pruned): the least that these pairs cost
+    # (selection, rows, pairs, whether they may be pruned): the least that these pairs cost
     cost: Callable[..., float]
-
-
-class Standing(NamedTuple):
-    """Where a search stood when nothing was to be pruned."""
-
-    search: "Selection"
-    rows: Rows
-    fit: Fit
-    removals: list[Removal]
-
-    @property
-    def pairs(self) -> frozenset[Pair]:
-        """The states and positions there."""
-        return self.search.all_pairs()
 
 
 @dataclass
 class Selection:
-    """A search: the positions of each state, and the mixture on them; slot 0 is the background."""
+    """The positions of each state, and the mixture on them; slot 0 is the background."""
 
     data: Data
     policy: Policy
@@ -161,8 +139,15 @@ class Selection:
         return frozenset(self.pairs(self.all_slots()))
 
     def copy(self) -> "Selection":
-        """A search that stays where this one is."""
+        """A selection that stays what this one is now."""
         return replace(self, support=list(self.support))
+
+    def return_to(self, other: "Selection") -> None:
+        """Go back to a copy."""
+        self.support = list(other.support)
+        self.mixture = other.mixture
+        self._kept = other._kept
+        self._known = other._known
 
     def closed(self, barred: list[Pair], most: float) -> Flags:
         """(K, T): pairs that are not to be added: positions that a state has or that are barred,
@@ -185,175 +170,6 @@ class Selection:
         best = scores.max(axis=1)
         states = np.flatnonzero((best >= least) & (best > -np.inf)).tolist()
         return [(k, int(scores[k].argmax())) for k in states]
-
-    # ----------------------------------------------------------------------------------- the search
-
-    def settle(self, progress: Progress | None = None) -> bool:
-        """Fit, prune and grow until a round changes nothing; return whether that happened."""
-        # What was pruned twice is not tried again, nor what was pruned once where each position has
-        # a matrix of many symbols, which takes long to fit; late rounds prune.
-        pruned: Counter[Pair] = Counter()
-        needed: set[Pair] = set()  # what could not be left out since something was added
-        added: dict[frozenset[Pair], list[Pair]] = {}  # what each growth added, by where it began
-        refused: set[Pair] = set()  # what was added where it stood, and cost more than it gained
-        nowhere = Fit(self.mixture, np.inf, [-np.inf])
-        stood = Standing(self.copy(), self.rows(), nowhere, [])
-        silent = 0  # rounds in which there was no signal
-        many = TUNING.many_symbols < self.mixture.N
-        growing = TUNING.growing_rounds // 2 if many else TUNING.growing_rounds
-        tries = 1 if many and self.mixture.owners is not None else 2
-        for turn in range(TUNING.rounds):
-            rows = self.rows()
-            fit = self.fit(rows, partial(self.hopeless, rows, stood))
-            if progress is not None:
-                progress(turn + 1, len(self.all_slots()), fit.loglik)
-            removals: list[Removal] = []
-            weak: list[Slot] = []
-            too_dear = self.is_too_dear(stood, rows, fit, True)
-            if not too_dear:
-                removals = self.policy.removals(self, rows)
-                weak = self.weak(removals)
-                if self.policy.no_signal(self.data, rows, fit, not weak):
-                    weak = self.all_slots()
-                    silent += bool(weak)
-                too_dear = not weak and self.is_too_dear(stood, rows, fit, False)
-            if too_dear:
-                refused.update(added.pop(stood.pairs))
-                rows, fit, removals = self.return_to(stood)
-            elif not weak:
-                if not self.all_pairs() <= stood.pairs:
-                    refused.clear()
-                stood = Standing(self.copy(), rows, fit, removals)
-            if not weak and turn < growing:
-                # If all that was added here is gone, it would go again
-                here = self.all_pairs()
-                pruned.update(added.get(here, []))
-                barred = [pair for pair, times in pruned.items() if times >= tries]
-                barred += refused
-                pairs, matrices = self.policy.candidates(self, rows, fit, barred)
-                if pairs:
-                    added[here] = pairs
-                    self.add(pairs, matrices)
-                    needed.clear()
-                    continue
-            if not weak:
-                doubtful = self.doubtful(removals)
-                doubtful = [one for one in doubtful if not self.pairs(one.slots) <= needed]
-                weak, kept = self.dispensable(rows, fit, doubtful)
-                needed |= kept
-            if not weak:
-                return True
-            pruned.update(self.pairs(weak))
-            self.remove(weak)
-            if silent == TUNING.silent_rounds:
-                return True
-        return False
-
-    def hopeless(self, rows: Rows, stood: Standing, fit: Fit) -> bool:
-        """Whether there would be no signal, or none that is worth what was added, even if the
-        likelihood gained all of its gap.
-        """
-        best = fit._replace(path=[fit.loglik + fit.gap])
-        return self.policy.no_signal(self.data, rows, best, False) or (
-            replace(self, mixture=fit.mixture).is_too_dear(stood, rows, best, True)
-        )
-
-    def is_too_dear(self, stood: Standing, rows: Rows, fit: Fit, to_prune: bool) -> bool:
-        """Whether what was added since the search stood costs more than it gains; ``to_prune`` says
-        whether some of it may still be pruned.
-        """
-        here = self.all_pairs()
-        cost = self.policy.cost(self, rows, here - stood.pairs, to_prune)
-        if cost == 0:
-            return False
-        # What is about to lose its weight is taken to be lost.
-        left = here - self.pairs(self.empty_slots(TUNING.new_slot if to_prune else 0.0))
-        cost -= self.policy.cost(stood.search, stood.rows, stood.pairs - left, False)
-        return 2 * (fit.loglik - stood.fit.loglik) < cost
-
-    def return_to(self, stood: Standing) -> tuple[Rows, Fit, list[Removal]]:
-        """Go back to where the search stood; return the rows, the fit and the removals there."""
-        self.support = list(stood.search.support)
-        self.mixture = stood.search.mixture
-        self._kept = stood.search._kept
-        self._known = stood.search._known
-        return stood.rows, stood.fit, stood.removals
-
-    def weak(self, removals: list[Removal]) -> list[Slot]:
-        """The slots without weight, and those that are worth less than they cost with P fixed.
-        There is at most one removal for each state, and at most one removal of several slots.
-        """
-        slots = self.empty_slots()
-        touched = {k for k, _ in slots}
-        several = False
-        for one in sorted(removals, key=lambda one: one.ratio - one.cost):
-            states = {k for k, _ in one.slots}
-            is_free = not touched & states and not (several and len(one.slots) > 1)
-            if one.ratio < one.cost and is_free:
-                slots += one.slots
-                touched |= states
-                several |= len(one.slots) > 1
-        return slots
-
-    def doubtful(self, removals: list[Removal]) -> list[Removal]:
-        """Slots that are worth little more than they cost with P fixed; at most two per state."""
-        near_cost = self.policy.near_cost
-        near = [r for r in removals if not r.is_exact and r.ratio < near_cost * r.cost]
-        seen: Counter[int] = Counter()
-        chosen = []
-        for one in sorted(near, key=lambda one: one.ratio / one.cost):
-            single = len(one.slots) == 1
-            seen[one.slots[0][0]] += single
-            if not single or seen[one.slots[0][0]] <= 2:
-                chosen.append(one)
-        return chosen
-
-    def dispensable(
-        self, rows: Rows, fit: Fit, doubtful: list[Removal]
-    ) -> tuple[list[Slot], set[Pair]]:
-        """The slots that are worth less than their costs when P is fitted again without them, and
-        the pairs that are worth more.
-
-        All slots are left out together, then the less valuable half of them, and so on. The first
-        group that is not worth its costs is returned.
-        """
-        kept: set[Pair] = set()
-        parts = [sorted(doubtful, key=lambda one: one.ratio / one.cost)] if doubtful else []
-        while parts:
-            group = parts.pop()
-            slots = sorted({slot for one in group for slot in one.slots})
-            cost = sum(one.cost for one in group)
-            without = self.mixture.lifted()
-            for slot in slots:
-                without = without.without(*slot)
-            enough = fit.loglik - cost / 2 + TUNING.close
-            other = maximise(
-                rows, without, tolerance=TUNING.close, stall=TUNING.close, steps=300, enough=enough
-            )
-            if 2 * (fit.loglik - other.loglik) < cost:
-                return slots, kept
-            if len(group) == 1:
-                kept |= self.pairs(slots)
-                continue
-            half = len(group) // 2
-            parts += [group[half:], group[:half]]
-        return [], kept
-
-    def settle_exactly(self, number: int) -> None:
-        """Remove the weakest positions or add the best until each state has ``number`` of them."""
-        while True:
-            rows = self.rows()
-            fit = self.fit(rows)
-            over = [slot for slot in self.all_slots() if len(self.support[slot[0]]) > number]
-            if over:
-                ratios = self.ratios(rows, over, np.full(self.data.K, np.inf))
-                strongest_first = sorted(over, key=lambda slot: ratios[slot], reverse=True)
-                self.remove(list({slot[0]: slot for slot in strongest_first}.values()))
-                continue
-            pairs, matrices = self.policy.candidates(self, rows, fit, [], least=0.0, most=number)
-            if not pairs:
-                return
-            self.add(pairs, matrices)
 
     # ----------------------------------------------------------------------------------------- fits
 
@@ -407,6 +223,37 @@ class Selection:
             logliks = fit_weights(rows, without, tolerance=0.01, asked=asked).logliks
             ratios |= {(k, j): 2 * float(at_fit[k] - logliks[k]) for k, j in chosen}
         return ratios
+
+    def dispensable(
+        self, rows: Rows, fit: Fit, doubtful: list[Removal]
+    ) -> tuple[list[Slot], set[Pair]]:
+        """The slots that are worth less than their costs when P is fitted again without them, and
+        the pairs that are worth more.
+
+        All slots are left out together, then the less valuable half of them, and so on. The first
+        group that is not worth its costs is returned.
+        """
+        kept: set[Pair] = set()
+        parts = [sorted(doubtful, key=lambda one: one.ratio / one.cost)] if doubtful else []
+        while parts:
+            group = parts.pop()
+            slots = sorted({slot for one in group for slot in one.slots})
+            cost = sum(one.cost for one in group)
+            without = self.mixture.lifted()
+            for slot in slots:
+                without = without.without(*slot)
+            enough = fit.loglik - cost / 2 + TUNING.close
+            other = maximise(
+                rows, without, tolerance=TUNING.close, stall=TUNING.close, steps=300, enough=enough
+            )
+            if 2 * (fit.loglik - other.loglik) < cost:
+                return slots, kept
+            if len(group) == 1:
+                kept |= self.pairs(slots)
+                continue
+            half = len(group) // 2
+            parts += [group[half:], group[:half]]
+        return [], kept
 
     # ---------------------------------------------------------------------------------------- moves
 

@@ -113,5 +113,6 @@ SHARED_MATRIX = Policy(
     no_signal=no_signal,
     cost=lambda search, rows, pairs, to_prune: 0.0,  # there is no new matrix
     near_cost=TUNING.near_cost_shared,
+    tries_of_many=2,
     fit=maximise,
 )

@@ -7,6 +7,7 @@ import scb
 from scb.mixture.em import maximise
 from scb.mixture.rows import RowTable
 from scb.mixture.select import Selection
+from scb.mixture.settle import Search
 
 
 def steps_and_lags(x, monkeypatch):
@@ -34,7 +35,7 @@ def test_a_hopeless_climb_ends_early_and_nothing_else_changes(strength, monkeypa
         x[t] = (x[t - 3] + 1) % 4
     steps, *found = steps_and_lags(x, monkeypatch)
     with monkeypatch.context() as patch:
-        patch.setattr(Selection, "hopeless", lambda *_: False)
+        patch.setattr(Search, "hopeless", lambda *_: False)
         all_steps, *expected = steps_and_lags(x, monkeypatch)
     assert found == expected
     assert (len(found[0]) > 0) == (strength > 0)
@@ -76,7 +77,7 @@ def test_what_the_search_takes_back_does_not_pay(N, n, seed, monkeypatch):
     return_to = Selection.return_to
 
     def noted(self, stood):
-        turns.append([sorted(self.data.T - t for _, t in pairs) for pairs in (stood.pairs, self.all_pairs())])
+        turns.append([sorted(self.data.T - t for _, t in at.all_pairs()) for at in (stood, self)])
         return return_to(self, stood)
 
     monkeypatch.setattr(Selection, "return_to", noted)
@@ -104,18 +105,19 @@ def test_what_is_computed_once_would_be_the_same_again(context, monkeypatch):
 def test_a_current_symbol_alone_has_an_exact_ratio(monkeypatch):
     """Twice what the log-likelihood loses without it is the same if everything else is fitted again."""
     found = []
-    doubtful = Selection.doubtful
+    dispensable = Search.dispensable
 
-    def noted(self, removals):
-        rows = self.rows()
-        loglik = rows.total(RowTable.evaluate, self.mixture).loglik
-        for one in removals:
+    def noted(self):
+        rows = self.stood.rows
+        mixture = self.selection.mixture
+        loglik = rows.total(RowTable.evaluate, mixture).loglik
+        for one in self.stood.removals:
             if one.is_exact:
-                refit = maximise(rows, self.mixture.without(*one.slots[0]), tolerance=0.01)
+                refit = maximise(rows, mixture.without(*one.slots[0]), tolerance=0.01)
                 found.append((one.ratio, 2 * (loglik - refit.loglik)))
-        return doubtful(self, removals)
+        return dispensable(self)
 
-    monkeypatch.setattr(Selection, "doubtful", noted)
+    monkeypatch.setattr(Search, "dispensable", noted)
     per_lag(True).fit(chain(12, 1500, 0))
     assert found
     ratio, refitted = np.array(found).T
