@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import scb
 from scb.folders import opened
-from scb.mixture import select
+from scb.mixture import settle
 from scb.mixture.em import climb_by_em, maximise
 from scb.mixture.fit import fit_mixture, incomplete_from
 from scb.mixture.model import Background, Mixture
@@ -52,7 +52,7 @@ def test_noise_has_no_lags_however_many_symbols(N, context, transition):
 
 def test_a_search_that_is_cut_short_says_so(monkeypatch):
     x = MTD.random(1).sample(5000, 1)
-    monkeypatch.setattr(select, "TUNING", replace(TUNING, rounds=1))
+    monkeypatch.setattr(settle, "TUNING", replace(TUNING, rounds=1))
     with pytest.warns(ConvergenceWarning, match="did not converge"):
         model = Bigram(12, transition="per_lag").fit(x)
     assert not model.converged_
