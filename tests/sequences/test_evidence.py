@@ -325,7 +325,7 @@ def test_the_inverse_along_a_direction_equals_that_of_the_matrix():
     at = maximise(rows, start.lifted(), tolerance=1e-9).mixture
     rng = np.random.default_rng(0)
     dP, dq = rng.normal(size=(4, 4)), rng.normal(size=(1, 3))
-    in_P, in_q = inverse_along(rows, Point.from_rows(rows, at), dP, dq)
+    in_P, in_q = inverse_along(rows, Point.from_rows(rows, at), dP, dq, TUNING.products_of_errors)
     free = np.concatenate([(at.P > 1e-9).ravel(), (at.q > 1e-9).ravel()])
     PP, Pq, qq, mixed = rows.total(RowTable.curvature, at)
     Pq = Pq - mixed

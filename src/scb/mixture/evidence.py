@@ -155,7 +155,7 @@ class PendingEvidence:
             value, d_P, d_q = influence_gradient(self.search, slot)
             error = np.nan
             if wanted and value > 0 and not d_P[:, unused].any():
-                in_P, in_q = inverse_along(self.rows, point, d_P, d_q)
+                in_P, in_q = inverse_along(self.rows, point, d_P, d_q, TUNING.products_of_errors)
                 error = np.sqrt(max(0.0, float((d_P * in_P).sum() + (d_q * in_q).sum())))
             errors.append(error)
         return errors

@@ -178,7 +178,8 @@ def newton_step_by_products(rows: Rows, point: Point, held: Flags, exact: bool) 
     """
     at = point.at
     eager = (point.excess_P > 0) & ~held
-    step = inverse_along(rows, point, point.gP, point.gq, eager=eager, exact=exact)
+    products = TUNING.products_if_exact if exact else TUNING.products
+    step = inverse_along(rows, point, point.gP, point.gq, products, eager)
     floors = TUNING.shrink * at.P, TUNING.shrink * at.q
     return _shortened(rows, point, step, floors, TUNING.halvings[1], 0.0)
 
@@ -188,12 +189,12 @@ def inverse_along(
     point: Point,
     in_P: Array,
     in_q: Array,
-    *,
+    products: tuple[int, float],
     eager: Flags | None = None,
-    exact: bool = False,
 ) -> Step:
     """H⁻¹·(in_P, in_q) on the simplices by conjugate gradients, where H is minus the second
-    derivatives. Entries at 0 do not move.
+    derivatives, with at most so many ``products`` or to a relative precision. Entries at 0 do not
+    move.
 
     If the argument is the first derivatives, the result is Newton's step. Entries of P that are
     ``eager`` (N, C) may move even at 0: each counts as if at least one label had occurred with it.
@@ -205,7 +206,7 @@ def inverse_along(
     direction = project(residual)
     step = np.zeros_like(residual)
     size = first = float(residual @ direction)
-    most, precision = TUNING.products_if_exact if exact else TUNING.products
+    most, precision = products
     curvature_along = _products(rows, at)
     for turn in range(most):
         curved = _flat(*curvature_along(*_parts(at, direction)))

@@ -173,8 +173,10 @@ class Partition:
         return at.table(shape.N, occurring, counts[occurring].astype(float), index=row[codes])
 
     def sorted_rows(self, shape: Shape, at: Slots) -> RowTable:
-        """The samples at these slots, equal ones counted; or if few are equal, one row each, in the
-        order of their labels: P is then read row by row.
+        """The samples at these slots, equal ones counted; or if few are equal, one row each.
+
+        Rows are in the order of their labels and states: kernels then read P row by row, and meet
+        each state's zero weights many times in succession.
         """
         distributions, *own = self.background or ((),)
         tokens = self.gather(at.positions, shape.N)
@@ -189,9 +191,12 @@ class Partition:
                 key = key * np.uint64(TUNING.multiplier) + x.astype(np.uint64)
             _, first, index = np.unique(key, return_index=True, return_inverse=True)
         if index is None or first.size > most or any((x != x[first][index]).any() for x in equal):
-            first = np.argsort(self.label.astype(token_dtype(shape.N)), kind="stable")
-            index = np.empty(self.n, np.intp)
-            index[first] = np.arange(self.n)
+            first = index = np.arange(self.n)
+        small = token_dtype(max(shape.N, shape.K))
+        order = np.lexsort([x[first].astype(small) for x in (self.last, self.label)])
+        place = np.empty(order.size, np.intp)
+        place[order] = np.arange(order.size)
+        first, index = first[order], place[index]
         columns = at.columns(shape.N, tokens[first], self.last[first])
         weight = np.bincount(index, self.weight).astype(float)
         samples = columns, self.last[first], self.label[first], weight

@@ -75,9 +75,11 @@ class Tuning:
     halvings: tuple[int, int] = (4, 10)
     promised: float = 0.1
     # Products with the second derivatives in a step of conjugate gradients, at most, and its
-    # relative precision; then both for an exact step, which small entries of P need.
-    products: tuple[int, float] = (60, 0.05)
+    # relative precision; then both for an exact step, which small entries of P need, and for the
+    # errors of an influence (evidence).
+    products: tuple[int, float] = (30, 0.2)
     products_if_exact: tuple[int, float] = (200, 1e-3)
+    products_of_errors: tuple[int, float] = (60, 0.05)
     # The part of itself to which an entry may fall in a step of conjugate gradients.
     shrink: float = 0.1
     # What a divisor is at least.
