@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import softmax
@@ -573,6 +573,7 @@ def odd_tokens(rng, N, size):
 
 @settings(max_examples=600, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.integers(2, 7), st.sampled_from([1, 2, 3, 10, 60, 200]))
+@example(6646, 6, 6, 200)  # the covariances of what is kept cancel out
 def test_odd_batches_give_a_valid_answer(seed, T, N, n):
     rng = np.random.default_rng(seed)
     context, last, label = odd_tokens(rng, N, (n, T)), odd_tokens(rng, N, (n,)), odd_tokens(rng, N, (n,))

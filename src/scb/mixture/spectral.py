@@ -129,7 +129,9 @@ class _Moments:
         for _ in range(TUNING.least_squares_steps):
             W = self.direction(np.tensordot(q, D, axes=1))
             along = (D * W).sum(axis=(1, 2)) / n
-            q = np.maximum(along, 1e-3 * np.abs(along).max())
+            least = 1e-3 * np.abs(along).max()
+            # With very few samples, the covariances can cancel out
+            q = np.maximum(along, least) if least > 0 else q
             q = q / np.bincount(last, q, minlength=N)[last]
         G = np.tensordot(q, D, axes=1) / (n @ q**2)
         P = distribution + quotient(G, np.broadcast_to(mu, G.shape))
