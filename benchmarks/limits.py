@@ -353,11 +353,12 @@ def _with_errors(means: Any, errors: Any) -> list[str]:
 
 # -------------------------------------------------------------------------------------------------------- the cases
 
-# Seeds from here on; a change of the method takes others. The rule that removes positions asks cross-fitting, from 10 tokens on
+# Seeds from here on; a change of the method takes others
 FIRST = 10_000
-CROSS_FITTED = 60_000
 COVERED_FROM = 400_000  # lower ends near 0 are higher since then
-LADDER_FROM = 500_000  # rows are in another order since then, and Newton steps less exact
+# Rows are in another order since then, and Newton steps less exact
+LADDER_FROM = 500_000
+MISSED_FROM = 600_000
 
 # Where the ladder is entered: samples of about which the test that knows P is right
 ENTRIES = {3: 500, 5: 700, 10: 1100, 20: 1800, 30: 2300, 50: 3000}
@@ -372,16 +373,11 @@ COVERED += tuple((kind, N, n) for kind in ("dirichlet", "strong") for N in (3, 5
 FITS = {3: 2700, 5: 500, 10: 200}  # so many that each distance from 0 has a few hundred entries
 
 
-def _missed_seeds(kind: str, N: int, number: int) -> tuple[int, ...]:
-    """The seed with a number, if there are so many: 360 where nearly all positions are found and marks are false, or 100.
-
-    Blocks of ten tokens have 300 more, on seeds of their own: with 100 fits, fewer columns were marked or held than elsewhere.
-    """
-    if N < 10:
-        return (FIRST + 1000 + number if number < 60 else 30_000 + number - 60,) if number < 360 else ()
-    if (kind, N) == ("block", 10) and number >= 100:
-        return (200_000 + number - 100,)
-    return (CROSS_FITTED + number,) if number < (360 if kind == "flat" else 100) else ()
+def _missed_fits(kind: str, N: int) -> int:
+    """How many fits: more where nearly all positions are found and marks are false, and where fits miss few positions each."""
+    if kind in ("flat", "near-permutation"):
+        return 360
+    return 400 if (kind, N) == ("block", 10) else 100
 
 
 def rung(n: float) -> int:
@@ -403,10 +399,10 @@ SECTIONS = {
     ),
     "missed": Section(
         [
-            {"kind": kind, "N": N, "n": n, "T": 200, "seed": seed}
+            {"kind": kind, "N": N, "n": n, "T": 200, "seed": MISSED_FROM + number}
             for number in range(400)
             for kind, N, n in FEW
-            for seed in _missed_seeds(kind, N, number)
+            if number < _missed_fits(kind, N)
         ],
         missed,
         {"missed": missed_table},
