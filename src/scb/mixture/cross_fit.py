@@ -33,8 +33,7 @@ def are_few(data: Data) -> bool:
     """Whether there are so few samples that P absorbs what a missed position would explain, and
     enough states to divide into folds.
     """
-    few = data.n < TUNING.few_samples * data.N**2
-    return few and data.independent and TUNING.folds <= data.K
+    return data.is_sparse and data.independent and TUNING.folds <= data.K
 
 
 def has_few_samples(search: Selection) -> bool:

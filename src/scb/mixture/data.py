@@ -137,6 +137,11 @@ class Data:
         """The total weight of all samples, which is their number unless they have weights."""
         return sum(self.weights)
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether there are few samples for each entry of a matrix."""
+        return self.n < TUNING.few_samples * self.N**2
+
     def mapped(self, function: Callable[..., Any], *same: Any) -> list[Any]:
         """What a function makes of each partition, held where the partition is."""
         return self.executor.map(function, zip(self.partitions, strict=True), *same)

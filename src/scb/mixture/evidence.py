@@ -24,6 +24,7 @@ import numpy as np
 from scb.arrays import Array
 from scb.mixture.data import Here, Rows
 from scb.mixture.em import maximise, squared_em_step
+from scb.mixture.lag_costs import Prices, charge
 from scb.mixture.model import Mixture
 from scb.mixture.newton import Point, inverse_along
 from scb.mixture.per_lag import is_current
@@ -40,7 +41,7 @@ class Evidence(NamedTuple):
     # than that, where it is a bound
     nats: list[Array]
     bounds: list[Array]  # 1 where it is a bound, else 0
-    parameters: list[Array]  # how many fewer parameters there are without it
+    costs: list[Array]  # what the BIC charges for it
     # Standard errors of the influence; NaN where they would take too long
     influence_errors: list[Array]
 
@@ -75,7 +76,7 @@ class PendingEvidence:
         )
         errors = self._influence_errors(slots, passes >= TUNING.evidence_passes)
         nats, bounds = self._nats(slots, passes)
-        columns = (nats, bounds, [self._parameters_of(slot) for slot in slots], errors)
+        columns = (nats, bounds, self._costs(slots), errors)
         ends = np.cumsum([len(s) for s in self.search.support])[:-1]
         return Evidence(*(np.split(np.array(x, float), ends) for x in columns))
 
@@ -160,21 +161,25 @@ class PendingEvidence:
             errors.append(error)
         return errors
 
-    def _parameters_of(self, slot: Slot) -> int:
-        """How many parameters go with a slot: its weight, and its matrix if no other slot uses
-        that.
-        """
+    def _costs(self, slots: list[Slot]) -> list[float]:
+        """What the BIC charges for each slot: its weight, and a matrix that no other slot uses."""
         search = self.search
-        k, j = slot
-        t = int(search.support[k][j - 1])
-        labels = int(np.count_nonzero(search.mixture.background)) - 1
-        matrix = labels * (int(np.count_nonzero(search.data.mu_at(t))) - 1)
-        weight = int(len(search.support[k]) > 1 or search.mixture.q[k, 0] > 0)
-        if search.mixture.owners is None:
-            return weight + (matrix if len(search.all_slots()) == 1 else 0)
-        if is_current(search.data, t):
-            return weight + labels
-        return weight + (matrix if len(search.users(t)) == 1 else 0)
+        at = search.mixture
+        prices = Prices(search.data, self.rows, at).columns
+        labels = int(np.count_nonzero(at.background)) - 1
+        costs = []
+        for k, j in slots:
+            t = int(search.support[k][j - 1])
+            columns = prices[at.place(t)]
+            entries = labels * (int(np.count_nonzero(search.data.mu_at(t))) - 1)
+            if at.owners is not None and is_current(search.data, t):
+                columns = columns[k]
+                entries = labels
+            elif len(slots if at.owners is None else search.users(t)) > 1:
+                entries = 0
+            weight = len(search.support[k]) > 1 or at.q[k, 0] > 0
+            costs.append(np.log(search.data.n) * weight + charge(search.data, entries, columns))
+        return costs
 
 
 def influence_gradient(search: Selection, slot: Slot) -> tuple[float, Array, Array]:

@@ -15,6 +15,7 @@ from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, last_gap, maximise
 from scb.mixture.errors import Errors, Limit, background_limit, label_counts, standard_errors
 from scb.mixture.evidence import PendingEvidence
+from scb.mixture.lag_costs import Prices, charge
 from scb.mixture.model import Initial, Mixture, smoothed_columns, weight_table
 from scb.mixture.per_lag import MATRIX_PER_LAG, add_current, remove_current, settle_gauge
 from scb.mixture.profile import Profile
@@ -65,6 +66,9 @@ class Estimate:
     gap: float  # its certificate
     path: list[float]  # its log-likelihood, step by step
     parameters: int  # how many the data can tell apart
+    # Minus twice the log-likelihood, with what the BIC charges, or the price of the matrices if that
+    # is less
+    bic: float
     settled: bool  # whether the search for positions came to its end
     evidence: PendingEvidence  # what each position is worth, found on demand
     # See ``scb.mixture.errors``
@@ -201,6 +205,7 @@ def _finish(
     mixture = search.mixture
     never = data.label_distribution == 0
     P_errors, q_errors = errors(rows, mixture, held | never[:, None])
+    prices = Prices(data, rows, mixture).columns
     evidence = PendingEvidence(search, rows, fit.loglik)
     smaller = None
     if shrink is not None:
@@ -211,8 +216,10 @@ def _finish(
         evidence = replace(evidence, loglik=point.loglik, shrinkage=shrinkage)
     counts = label_counts(rows, mixture)
     sizes = np.array([s.size for s in search.support])
-    distributions = (counts > 0).sum() + (sizes[data.counts > 0] == 0).any()
-    weights = ((mixture.q > 0).sum(axis=1) - 1).sum()
+    entries = (data.labels - 1) * (counts > 0).sum() - held[~never].sum()
+    # Weights, and the distribution of all labels where that stands alone
+    others = ((mixture.q > 0).sum(axis=1) - 1).sum()
+    others += (data.labels - 1) * (sizes[data.counts > 0] == 0).any()
     return Estimate(
         P=mixture.P,
         P_errors=P_errors,
@@ -227,7 +234,8 @@ def _finish(
         loglik=fit.loglik,
         gap=fit.gap,
         path=fit.path,
-        parameters=int((data.labels - 1) * distributions + weights - held[~never].sum()),
+        parameters=int(entries + others),
+        bic=float(np.log(data.n) * others + charge(data, entries, prices) - 2 * fit.loglik),
         settled=settled,
         evidence=evidence,
         background_limit=_limit(rows, mixture, crossed),

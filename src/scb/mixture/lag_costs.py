@@ -34,6 +34,14 @@ def _choice(data: Data) -> float:
     return 2 * np.log(max(np.count_nonzero(data.counts), data.labels) * data.T)
 
 
+def charge(data: Data, entries: float, prices: Array) -> float:
+    """What the BIC charges for entries of matrices: log n each, or twice the ``prices`` of their
+    columns if that is less and there are few samples for each entry of a matrix.
+    """
+    by_number = float(np.log(data.n) * entries)
+    return min(by_number, 2 * float(prices.sum())) if data.is_sparse else by_number
+
+
 class Prices:
     """The costs of the matrices of a mixture at their expected labels, in nats."""
 
@@ -41,10 +49,8 @@ class Prices:
         self.data = data
         self.at = at
         self.counts = at.P * rows.total(RowTable.evaluate, at).P
-        priced = (
-            column_prices(self.counts[:, at.place(t)], data.label_distribution)
-            for t in at.owners or ()
-        )
+        places = [slice(None)] if at.owners is None else map(at.place, at.owners)
+        priced = (column_prices(self.counts[:, place], at.background) for place in places)
         self.columns = np.concatenate([np.zeros(0), *priced])
 
     def current(self, k: int) -> float:

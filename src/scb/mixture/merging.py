@@ -21,6 +21,7 @@ from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, last_gap, maximise
 from scb.mixture.errors import Errors, label_counts, standard_errors
 from scb.mixture.fit import Estimate, fit_mixture
+from scb.mixture.lag_costs import Prices, charge
 from scb.mixture.model import Mixture, weight_table
 from scb.mixture.rows import Slots
 from scb.mixture.shrink import shrunk
@@ -45,7 +46,7 @@ def fit_matrices(
     if matrices == "per_lag":
         return full
     groups = _merged(data, full, 2 if matrices == "auto" else matrices)
-    bic = bic_of(full, data.n)
+    bic = full.bic
     if matrices != "auto":
         # Each fit starts from the matrices of all lags, so only the last one counts
         groups = deque(groups, maxlen=1)
@@ -67,11 +68,6 @@ def matrices_of(estimate: Estimate) -> Matrices:
     number = len({matrix.tobytes() for matrix in _matrices(estimate)})
     # Merging leaves at least two; all are the same where there is one symbol
     return "per_lag" if number in (1, len(estimate.owners)) else number
-
-
-def bic_of(estimate: Estimate, n: float) -> float:
-    """The BIC of an estimate from n windows."""
-    return float(np.log(n) * estimate.parameters - 2 * estimate.loglik)
 
 
 def _merged(data: Data, estimate: Estimate, fewest: int) -> Iterator[Ints]:
@@ -140,17 +136,18 @@ def _tied(data: Data, estimate: Estimate, group: Ints, most: float) -> Tied | No
     fit = maximise(rows, start, tolerance=last_gap(start.P), steps=5000)
     at = fit.mixture
     no_positions = any(len(positions) == 0 for positions in estimate.support)
-    distributions = (label_counts(rows, at) > 0).sum() + no_positions
-    parameters = int((data.N - 1) * distributions + ((at.q > 0).sum(axis=1) - 1).sum())
-    bic = float(np.log(data.n) * parameters - 2 * fit.loglik)
-    return Tied(group, rows, fit, parameters, bic) if bic < most else None
+    others = ((at.q > 0).sum(axis=1) - 1).sum() + (data.N - 1) * no_positions
+    entries = (data.N - 1) * (label_counts(rows, at) > 0).sum()
+    prices = Prices(data, rows, at).columns
+    bic = float(np.log(data.n) * others + charge(data, entries, prices) - 2 * fit.loglik)
+    return Tied(group, rows, fit, int(entries + others), bic) if bic < most else None
 
 
 def _estimate(
     data: Data, estimate: Estimate, tied: Tied, shrink: float | None, errors: Errors
 ) -> Estimate:
     """The estimate of a matrix for each position, with the matrices that groups of them share."""
-    group, rows, fit, parameters, _ = tied
+    group, rows, fit, parameters, bic = tied
     at = fit.mixture
     P_errors, q_errors = errors(rows, at)
     smaller = None if shrink is None else shrunk(rows, at, data.label_distribution, shrink)
@@ -169,4 +166,5 @@ def _estimate(
         gap=fit.gap,
         path=fit.path,
         parameters=parameters,
+        bic=bic,
     )

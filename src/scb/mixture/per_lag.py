@@ -36,6 +36,7 @@ from scb.mixture.new_matrix import (
 from scb.mixture.partition import Partition
 from scb.mixture.rows import RowTable
 from scb.mixture.select import Pair, Policy, Proposal, Removal, Selection, Slot
+from scb.mixture.shrink import shrunk
 from scb.mixture.tuning import TUNING
 
 
@@ -100,6 +101,16 @@ def cost(search: Selection, rows: Rows, pairs: frozenset[Pair], to_prune: bool) 
     return min(matrices, default=0.0) if to_prune else sum(costs)
 
 
+def memorised(search: Selection, rows: Rows, owners: set[int]) -> float:
+    """Twice the price of the matrices of some positions, if there are few samples for each entry;
+    otherwise 0, since the price then hardly depends on what the others explain.
+    """
+    if not search.data.is_sparse:
+        return 0.0
+    columns = _prices(search, rows).columns
+    return 2 * float(sum(columns[search.mixture.place(t)].sum() for t in owners))
+
+
 def _prices(search: Selection, rows: Rows) -> Prices:
     return search.once("prices", lambda: Prices(search.data, rows, search.mixture))
 
@@ -122,6 +133,7 @@ def candidates(
     owners = search.mixture.owners or ()
     occurring = np.flatnonzero(data.counts).tolist()
     closed = search.closed(barred, most)
+    fit = search.once("unlearnt", lambda: _unlearnt(data, rows, fit))
     promise = search.once(("promise", least), lambda: _promise(search, rows, fit, least))
     gains = promise.gains
     tables = promise.tables
@@ -144,6 +156,14 @@ def candidates(
             sources[best] = tables[0][best], tables[1][best]
     matrices = {t: first_matrix(*sources[t], data.label_distribution) for t in sorted(sources)}
     return sorted(proposed), matrices
+
+
+def _unlearnt(data: Data, rows: Rows, fit: Fit) -> Fit:
+    """The fit with its matrices shrunk where they have memorised many labels: what another position
+    explains would seem to be explained already.
+    """
+    smaller = shrunk(rows, fit.mixture, data.label_distribution, 1.0)
+    return fit if smaller is None else fit._replace(mixture=smaller[0].at)
 
 
 class _Promise(NamedTuple):
@@ -333,6 +353,7 @@ MATRIX_PER_LAG = Policy(
     candidates=candidates,
     no_signal=lambda data, rows, fit, pruned: False,
     cost=cost,
+    memorised=memorised,
     near_cost=TUNING.near_cost_per_lag,
     tries_of_many=1,  # a matrix of many symbols takes long to fit
     fit=partial(maximise, tolerance=TUNING.close, stall=TUNING.close / 10),

@@ -59,6 +59,8 @@ class Policy(NamedTuple):
     fit: Callable[..., Fit]
     # (selection, rows, pairs, whether they may be pruned): the least that these pairs cost
     cost: Callable[..., float]
+    # (selection, rows, owners of matrices): what these matrices have memorised
+    memorised: Callable[..., float]
 
 
 @dataclass
@@ -246,6 +248,11 @@ class Selection:
             other = maximise(
                 rows, without, tolerance=TUNING.close, stall=TUNING.close, steps=300, enough=enough
             )
+            without_them = replace(self, mixture=other.mixture)
+            left = {t for _, t in self.all_pairs() - self.pairs(slots)}
+            # What is no longer explained, the matrices that are left memorise
+            cost -= self.policy.memorised(without_them, rows, left)
+            cost += self.policy.memorised(self, rows, left)
             if 2 * (fit.loglik - other.loglik) < cost:
                 return slots, kept
             if len(group) == 1:

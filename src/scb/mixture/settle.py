@@ -148,7 +148,12 @@ class Search:
             return False
         # What is about to lose its weight is taken to be lost.
         left = here - at.pairs(at.empty_slots(TUNING.new_slot if to_prune else 0.0))
-        cost -= at.policy.cost(self.stood.selection, self.stood.rows, before - left, False)
+        stood = self.stood
+        cost -= at.policy.cost(stood.selection, stood.rows, before - left, False)
+        # What is explained now, matrices need no longer memorise
+        owners = set(stood.selection.mixture.owners or ()) & set(at.mixture.owners or ())
+        cost += at.policy.memorised(at, rows, owners)
+        cost -= at.policy.memorised(stood.selection, stood.rows, owners)
         return 2 * (fit.loglik - self.stood.fit.loglik) < cost
 
     def grow(self) -> bool:

@@ -23,8 +23,8 @@ import numpy as np
 from scb.arrays import Array, Ints
 from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, maximise
+from scb.mixture.lag_costs import Prices
 from scb.mixture.partition import Partition
-from scb.mixture.price import column_prices
 from scb.mixture.rows import RowTable
 from scb.mixture.select import Pair, Policy, Proposal, Removal, Selection
 from scb.mixture.tuning import TUNING
@@ -81,8 +81,7 @@ def no_signal(data: Data, rows: Rows, fit: Fit, pruned: bool) -> bool:
     at = fit.mixture
     nothing = replace(at, q=np.eye(1, at.q.shape[1]).repeat(data.K, axis=0))
     without = float(rows.total(RowTable.logliks, nothing).sum())
-    counts = at.P * rows.total(RowTable.evaluate, at).P
-    price = column_prices(counts, data.label_distribution).sum()
+    price = Prices(data, rows, at).columns.sum()
     positions = criterion(data)
     of_positions = (at.q[:, 1:] > 0).sum(axis=1) @ positions if pruned else positions.max()
     return 2 * (fit.loglik - without) < 2 * price + of_positions
@@ -112,6 +111,7 @@ SHARED_MATRIX = Policy(
     candidates=candidates,
     no_signal=no_signal,
     cost=lambda search, rows, pairs, to_prune: 0.0,  # there is no new matrix
+    memorised=lambda search, rows, owners: 0.0,
     near_cost=TUNING.near_cost_shared,
     tries_of_many=2,
     fit=maximise,

@@ -127,8 +127,9 @@ class Tuning:
     neighbours: int = 1 << 10
     # The part of the samples that must have all their tokens for a search to look at these alone.
     nearly_all: float = 0.95
-    # Cross-fitting: samples per entry of P below which it is done, folds of states, labels that the
-    # prior adds to a column of P, and EM steps of a fit to the other folds.
+    # Cross-fitting: samples per entry of P below which it is done (and the BIC charges prices of
+    # matrices), folds of states, labels that the prior adds to a column of P, and EM steps of a fit
+    # to the other folds.
     few_samples: float = 20
     folds: int = 10
     prior: float = 4.0

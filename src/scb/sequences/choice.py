@@ -20,7 +20,7 @@ import numpy as np
 from scb.arrays import Array
 from scb.mixture.data import Data
 from scb.mixture.errors import unknown_errors
-from scb.mixture.merging import bic_of, fit_matrices, matrices_of
+from scb.mixture.merging import fit_matrices, matrices_of
 from scb.mixture.partition import Partition, Shape
 from scb.mixture.select import Progress
 from scb.sequences.baselines.background import histories_of
@@ -185,7 +185,7 @@ def _try_lags(blocks: HeldOutBlocks, classes: Classes, settings: LagSettings) ->
     settings = replace(settings, transition=matrices_of(estimate))
     model = as_lags(estimate, blocks.train, classes, settings, {})
     likelihoods = blocks.mapped(_lag_likelihoods, model)
-    return Tried(settings, likelihoods, bic_of(estimate, blocks.train.n))
+    return Tried(settings, likelihoods, estimate.bic)
 
 
 def _lag_likelihoods(partition: Partition, shape: Shape, model: LagModel) -> Array:

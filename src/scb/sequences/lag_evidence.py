@@ -10,33 +10,32 @@ from scb.arrays import Array
 from scb.mixture.evidence import PendingEvidence
 
 
-def lag_evidence(pending: PendingEvidence, n: float) -> Mapping[str, Array]:
-    """The columns nats, delta_bic, influence_stderr and nats_bound of ``LagModel.table``, for a fit
-    to n windows.
+def lag_evidence(pending: PendingEvidence) -> Mapping[str, Array]:
+    """The columns nats, delta_bic, influence_stderr and nats_bound of ``LagModel.table``.
 
     Computing these columns takes longer than the fit. If the rows of the fit are in this process
     and small enough to be kept, the columns are therefore computed on first use; otherwise they are
     computed at once.
     """
     kept = pending.without_samples()
-    return _columns(pending, n) if kept is None else LazyColumns(partial(_columns, kept, n))
+    return _columns(pending) if kept is None else LazyColumns(partial(_columns, kept))
 
 
-def _columns(pending: PendingEvidence, n: float) -> dict[str, Array]:
+def _columns(pending: PendingEvidence) -> dict[str, Array]:
     evidence = pending.find()
-    nats, bounds, parameters, errors = (
+    nats, bounds, costs, errors = (
         # A longer lag is an earlier position
         np.concatenate([values[::-1] for values in column] or [np.zeros(0)])
         for column in (
             evidence.nats,
             evidence.bounds,
-            evidence.parameters,
+            evidence.costs,
             evidence.influence_errors,
         )
     )
     return {
         "nats": nats,
-        "delta_bic": 2 * nats - np.log(n) * parameters,
+        "delta_bic": 2 * nats - costs,
         "influence_stderr": errors,
         "nats_bound": bounds,
     }

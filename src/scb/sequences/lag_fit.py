@@ -5,6 +5,7 @@ known from another model, and how often a lag is found again in halves of the da
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ from scb.mixture.data import Data
 from scb.mixture.em import last_gap
 from scb.mixture.errors import standard_errors, unknown_errors
 from scb.mixture.fit import Estimate
-from scb.mixture.merging import Matrices, bic_of, fit_matrices, matrices_of
+from scb.mixture.merging import Matrices, fit_matrices, matrices_of
 from scb.mixture.model import Initial
 from scb.mixture.select import Progress
 from scb.sequences.baselines.background import ModelBackground, RecentBackground, WindowBackground
@@ -165,13 +166,13 @@ def fit_lags(
     trials = [partial(fit, progress=None, errors=unknown_errors) for fit in fits]
     long = warn_if_long(windows, trials)
     estimates = [fit(windows, stoppable=long) for fit in fits]
-    criterion = {str(matrices_of(one)): bic_of(one, data.n) for one in estimates}
-    best = min(estimates, key=partial(bic_of, n=data.n))
+    criterion = {str(matrices_of(one)): one.bic for one in estimates}
+    best = min(estimates, key=attrgetter("bic"))
     chosen = replace(settings, transition=matrices_of(best))
     model = replace(
         as_lags(best, chosen.sourced(data), classes, chosen, known),
         background=background,
-        evidence=lag_evidence(best.evidence, data.n),
+        evidence=lag_evidence(best.evidence),
     )
     facts = FitFacts(
         loglik=model.loglik(data),
