@@ -132,7 +132,9 @@ FAMILIES = {  # tokens, positions, of which so many matter, samples, columns wit
     "N = 5, T = 300, weights of 0.05 in two columns, n = 3,000": (5, 300, 2, 3000, 2),
 }
 FRESH = 30_000  # seeds before this one were looked at when the intervals were made
-NEW_NOISE = 300  # the first seed of noise; those before it judged an earlier search
+# The first seeds of noise and of symbols; those before judged an earlier search
+NEW_NOISE = 400
+NEW_SYMBOLS = 100
 
 
 def incomplete(case: Case) -> Row:
@@ -210,6 +212,7 @@ def cases(section: str, seeds: int) -> list[Case]:
             if section == "noise":
                 some = [{"N": N, "Zipf": False, "context": context} for N in NOISE for context in (True, False)]
             elif section == "symbols":
+                seed = NEW_SYMBOLS + seed % NEW_SYMBOLS
                 sizes = SIZES[:2] if transition == "per_lag" else SIZES
                 some = [{"N": N, "n": n, "rare": N > 4} for N, n in sizes]
             elif section == "intervals":

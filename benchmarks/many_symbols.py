@@ -190,7 +190,7 @@ def evidence_table(rows: list[tuple[Case, Row]]) -> list[str]:
 SECTIONS = {
     "family": Section(
         [
-            {"N": N, "n": n, "per_symbol": s, "lags": lags, "transition": "auto", "seed": 60 + seed}
+            {"N": N, "n": n, "per_symbol": s, "lags": lags, "transition": "auto", "seed": 70 + seed}
             for N, n, seeds in ((500, 100_000, 1), (300, 50_000, 2))
             for s in (2, 1)
             for lags in ("auto", 2)
