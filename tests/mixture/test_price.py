@@ -92,3 +92,47 @@ def test_smoothing_is_a_number_or_auto():
     assert LagSettings().smoothing == "auto"
     with pytest.raises(ValueError, match="smoothing = 'much'"):
         LagSettings(smoothing="much")
+
+
+def two_lags(N, n, alike):
+    """Half of the symbols are a permutation of the one at lag 2 or 5, drawn at random; the same permutation at both, or not."""
+    rng = np.random.default_rng(3)
+    permutations = {2: rng.permutation(N), 5: rng.permutation(N)}
+    x = rng.integers(N, size=n)
+    for t in range(5, n):
+        if rng.random() < 0.5:
+            lag = int(rng.choice([2, 5]))
+            x[t] = permutations[2 if alike else lag][x[t - lag]]
+    return x
+
+
+@pytest.mark.parametrize("alike", [True, False])
+@pytest.mark.parametrize(("N", "n"), [(60, 2500), (100, 6000)])
+def test_what_one_matrix_has_memorised_does_not_hide_another_lag(N, n, alike):
+    """With less than one sample for each entry, the matrix of the first lag explains labels of the second one."""
+    model = scb.SparseContextualBigram(8, transition="per_lag", context=False, background="labels")
+    assert sorted(model.fit(two_lags(N, n, alike)).lags_["lag"].tolist()) == [2, 5]
+
+
+@pytest.mark.parametrize("context", [True, False])
+@pytest.mark.parametrize("alike", [True, False])
+def test_the_bic_tells_one_matrix_from_two_however_many_symbols_there_are(alike, context):
+    """With 10 samples for each entry; if each entry had to pay, one matrix would be chosen for different lags, too."""
+    x = two_lags(30, 9000, alike)
+    model = scb.SparseContextualBigram(8, context=context, background="labels").fit(x)
+    assert min(model.criterion_, key=model.criterion_.get) == ("shared" if alike else "per_lag")
+    by_number = {kind: fixed(kind, context).fit(x).bic(x) for kind in ("shared", "per_lag")}
+    assert min(by_number, key=by_number.get) == "shared"
+
+
+def fixed(kind, context):
+    return scb.SparseContextualBigram(8, transition=kind, context=context, background="labels", smoothing=0)
+
+
+def test_a_lag_of_many_symbols_is_charged_its_price():
+    """Each of two permutations is worth thousands of nats, less than the BIC would charge for all entries of a matrix."""
+    rows = fixed("per_lag", False).fit(two_lags(100, 9000, False)).summary().columns
+    assert rows["lag"].tolist() == [2, 5]
+    assert (rows["delta_bic"] > 0).all()
+    assert (rows["delta_bic"] < 2 * rows["nats"]).all()
+    assert (2 * rows["nats"] < 99**2 * np.log(9000)).all()

@@ -106,7 +106,9 @@ class SparseContextualBigram(StreamedLags):
         Whether the search and the last fit converged, and an upper bound on how much the
         log-likelihood could still gain, in nats.
     criterion_ : dict of float
-        The BIC of each kind of transition that was fitted to all the data.
+        The BIC of each kind of transition that was fitted to all the data. With few labels for each
+        entry, matrices are charged their price instead of log n for each entry, if that is less, so
+        the value differs from ``bic(X)``.
     choices_ : dict of float
         The bits per symbol that each choice tried for the "auto" options needs on held-out blocks,
         with the usual choice first. The dictionary is empty if there was nothing to choose.

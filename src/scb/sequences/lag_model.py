@@ -147,7 +147,8 @@ class LagModel:
         - nats: what the log-likelihood loses without the lag, with everything else fitted again
         - nats_bound: 1 where ``nats`` is only an upper bound, because the new fit was cut short;
           else 0
-        - delta_bic: by how much the BIC is worse without the lag
+        - delta_bic: by how much the BIC is worse without the lag; a matrix with few labels for each
+          entry is charged its price (``mixture.price``) if that is less
         - found: the fraction of random halves of the data in which the lag is found again, once
           ``stability`` has been called
         """
