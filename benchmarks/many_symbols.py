@@ -201,7 +201,7 @@ SECTIONS = {
     ),
     "evidence": Section(
         [
-            {"data": data, "transition": kind, "context": context, "seed": 20 + seed}
+            {"data": data, "transition": kind, "context": context, "seed": 30 + seed}
             for data in ("genome", "letters", "panel")
             for kind in ("per_lag", "shared")
             for context in (True, False)
