@@ -200,11 +200,11 @@ def _peak() -> float:
 def cases(section: str, seeds: int) -> list[Case]:
     """What is run."""
     found: list[Case] = []
-    for seed in range(seeds):
+    first = {"noise": NEW_NOISE, "symbols": NEW_SYMBOLS}.get(section, 0)
+    for seed in range(first, first + seeds):
         if section == "incomplete":
             found += [{"family": family, "seed": seed} for family in FAMILIES]
         if section == "noise":
-            seed += NEW_NOISE
             by_default = {"context": "auto", "transition": "auto", "seed": seed}
             found += [{"N": N, "Zipf": zipf} | by_default for N in NOISE for zipf in (False, True)]
         for transition in TRANSITIONS:
@@ -212,7 +212,6 @@ def cases(section: str, seeds: int) -> list[Case]:
             if section == "noise":
                 some = [{"N": N, "Zipf": False, "context": context} for N in NOISE for context in (True, False)]
             elif section == "symbols":
-                seed = NEW_SYMBOLS + seed % NEW_SYMBOLS
                 sizes = SIZES[:2] if transition == "per_lag" else SIZES
                 some = [{"N": N, "n": n, "rare": N > 4} for N, n in sizes]
             elif section == "intervals":

@@ -33,7 +33,7 @@ def are_few(data: Data) -> bool:
     """Whether there are so few samples that P absorbs what a missed position would explain, and
     enough states to divide into folds.
     """
-    return data.is_sparse and data.independent and TUNING.folds <= data.K
+    return data.few_per_entry and data.independent and TUNING.folds <= data.K
 
 
 def has_few_samples(search: Selection) -> bool:

@@ -138,7 +138,7 @@ class Data:
         return sum(self.weights)
 
     @property
-    def is_sparse(self) -> bool:
+    def few_per_entry(self) -> bool:
         """Whether there are few samples for each entry of a matrix."""
         return self.n < TUNING.few_samples * self.N**2
 

@@ -15,7 +15,7 @@ from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, last_gap, maximise
 from scb.mixture.errors import Errors, Limit, background_limit, label_counts, standard_errors
 from scb.mixture.evidence import PendingEvidence
-from scb.mixture.lag_costs import Prices, charge
+from scb.mixture.lag_costs import bic_of
 from scb.mixture.model import Initial, Mixture, smoothed_columns, weight_table
 from scb.mixture.per_lag import MATRIX_PER_LAG, add_current, remove_current, settle_gauge
 from scb.mixture.profile import Profile
@@ -66,9 +66,7 @@ class Estimate:
     gap: float  # its certificate
     path: list[float]  # its log-likelihood, step by step
     parameters: int  # how many the data can tell apart
-    # Minus twice the log-likelihood, with what the BIC charges, or the price of the matrices if that
-    # is less
-    bic: float
+    bic: float  # of the last maximum-likelihood fit (``lag_costs.bic_of``)
     settled: bool  # whether the search for positions came to its end
     evidence: PendingEvidence  # what each position is worth, found on demand
     # See ``scb.mixture.errors``
@@ -202,10 +200,9 @@ def _finish(
     if gauge_matters or search.data is not data:
         # Where a lag is not there, the background gets its weight, which has changed.
         rows, fit = _fit_to_all(search, data, held)
-    mixture = search.mixture
+    fitted = mixture = search.mixture
     never = data.label_distribution == 0
     P_errors, q_errors = errors(rows, mixture, held | never[:, None])
-    prices = Prices(data, rows, mixture).columns
     evidence = PendingEvidence(search, rows, fit.loglik)
     smaller = None
     if shrink is not None:
@@ -235,7 +232,7 @@ def _finish(
         gap=fit.gap,
         path=fit.path,
         parameters=int(entries + others),
-        bic=float(np.log(data.n) * others + charge(data, entries, prices) - 2 * fit.loglik),
+        bic=bic_of(data, rows, fitted, fit.loglik, entries=entries, others=others),
         settled=settled,
         evidence=evidence,
         background_limit=_limit(rows, mixture, crossed),

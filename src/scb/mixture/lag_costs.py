@@ -39,7 +39,18 @@ def charge(data: Data, entries: float, prices: Array) -> float:
     columns if that is less and there are few samples for each entry of a matrix.
     """
     by_number = float(np.log(data.n) * entries)
-    return min(by_number, 2 * float(prices.sum())) if data.is_sparse else by_number
+    return min(by_number, 2 * float(prices.sum())) if data.few_per_entry else by_number
+
+
+def bic_of(
+    data: Data, rows: Rows, at: Mixture, loglik: float, *, entries: float, others: float
+) -> float:
+    """The BIC of a mixture at its maximum, from the numbers of its parameters: entries of matrices,
+    which may be charged their price, and others.
+    """
+    # Prices do not matter with many samples for each entry
+    prices = Prices(data, rows, at).columns if data.few_per_entry else np.zeros(0)
+    return float(np.log(data.n) * others + charge(data, entries, prices) - 2 * loglik)
 
 
 class Prices:

@@ -21,7 +21,7 @@ from scb.mixture.data import Data, Rows
 from scb.mixture.em import Fit, last_gap, maximise
 from scb.mixture.errors import Errors, label_counts, standard_errors
 from scb.mixture.fit import Estimate, fit_mixture
-from scb.mixture.lag_costs import Prices, charge
+from scb.mixture.lag_costs import bic_of
 from scb.mixture.model import Mixture, weight_table
 from scb.mixture.rows import Slots
 from scb.mixture.shrink import shrunk
@@ -138,8 +138,7 @@ def _tied(data: Data, estimate: Estimate, group: Ints, most: float) -> Tied | No
     no_positions = any(len(positions) == 0 for positions in estimate.support)
     others = ((at.q > 0).sum(axis=1) - 1).sum() + (data.N - 1) * no_positions
     entries = (data.N - 1) * (label_counts(rows, at) > 0).sum()
-    prices = Prices(data, rows, at).columns
-    bic = float(np.log(data.n) * others + charge(data, entries, prices) - 2 * fit.loglik)
+    bic = bic_of(data, rows, at, fit.loglik, entries=entries, others=others)
     return Tied(group, rows, fit, int(entries + others), bic) if bic < most else None
 
 

@@ -105,7 +105,7 @@ def memorised(search: Selection, rows: Rows, owners: set[int]) -> float:
     """Twice the price of the matrices of some positions, if there are few samples for each entry;
     otherwise 0, since the price then hardly depends on what the others explain.
     """
-    if not search.data.is_sparse:
+    if not search.data.few_per_entry:
         return 0.0
     columns = _prices(search, rows).columns
     return 2 * float(sum(columns[search.mixture.place(t)].sum() for t in owners))

@@ -250,7 +250,7 @@ class Selection:
             )
             without_them = replace(self, mixture=other.mixture)
             left = {t for _, t in self.all_pairs() - self.pairs(slots)}
-            # What is no longer explained, the matrices that are left memorise
+            # The matrices that are left memorise what is no longer explained
             cost -= self.policy.memorised(without_them, rows, left)
             cost += self.policy.memorised(self, rows, left)
             if 2 * (fit.loglik - other.loglik) < cost:

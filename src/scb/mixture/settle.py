@@ -150,7 +150,7 @@ class Search:
         left = here - at.pairs(at.empty_slots(TUNING.new_slot if to_prune else 0.0))
         stood = self.stood
         cost -= at.policy.cost(stood.selection, stood.rows, before - left, False)
-        # What is explained now, matrices need no longer memorise
+        # Matrices that were there before need not memorise what is now explained
         owners = set(stood.selection.mixture.owners or ()) & set(at.mixture.owners or ())
         cost += at.policy.memorised(at, rows, owners)
         cost -= at.policy.memorised(stood.selection, stood.rows, owners)
