@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.special import betaln, logsumexp
 from scipy.stats import beta
 
 import scb
-from scb.mixture.price import ColumnCounts, column_prices
+from scb.mixture.price import ColumnCounts, MatrixPrice
 from scb.sequences.lag_fit import LagSettings
 
 
@@ -37,8 +38,32 @@ def test_with_many_labels_a_column_costs_what_the_bic_asks_for():
     P = np.random.default_rng(0).dirichlet(np.ones(4), 4).T
     base = P.mean(axis=1)
     for n in (1e6, 1e7):
-        more = column_prices(10 * n * P, base) - column_prices(n * P, base)
-        np.testing.assert_allclose(more, 1.5 * np.log(10), atol=0.01)
+        less, more = (MatrixPrice.of(labels * P, base) for labels in (n, 10 * n))
+        np.testing.assert_allclose(more.columns - less.columns, 1.5 * np.log(10), atol=0.01)
+        assert more.differences - less.differences == pytest.approx(3 * 1.5 * np.log(10), abs=0.03)
+
+
+@pytest.mark.parametrize("difference", [0.0, 0.1, 0.3])
+@pytest.mark.parametrize("labels", [(20, 30), (300, 700), (5000, 5000)])
+def test_what_columns_have_in_common_is_not_paid_for_twice(labels, difference):
+    """The gain less the price is the ratio of two marginal likelihoods: with a matrix whose columns are drawn about some G, and with
+    G alone; both are integrals over G.
+    """
+    n = np.array(labels)
+    first = np.round(n * (0.4 + difference * np.array([1, 0])))
+    counts = np.array([first, n - first])
+    total = counts.sum(axis=1)
+    base = total / total.sum()
+    columns = ColumnCounts(counts, base)
+    alpha = columns.concentration()
+    G = (np.arange(20_000) + 0.5) / 20_000
+    a, b = alpha * G[:, None], alpha * (1 - G[:, None])
+    with_matrix = (betaln(a + first, b + n - first) - betaln(a, b)).sum(axis=1)
+    ratio = logsumexp(with_matrix) - np.log(G.size) - betaln(*(1 + total))
+    gain = columns.largest().sum() - (total * np.log(base)).sum()
+    price = MatrixPrice.of(counts, base)
+    assert gain - price.differences == pytest.approx(ratio, abs=0.5)
+    assert gain - price.columns.sum() < ratio - 0.7
 
 
 @pytest.mark.parametrize("N", [2, 10, 100, 500])
@@ -50,14 +75,14 @@ def test_labels_that_are_drawn_by_chance_gain_no_more_than_they_cost(N):
         pooled = counts.sum(axis=1) / counts.sum()
         there = counts > 0
         gain = (counts * np.log(np.where(there, counts / labels / np.maximum(pooled, 1e-300)[:, None], 1.0))).sum()
-        assert gain - column_prices(counts, pooled).sum() < 1.0
+        assert gain - MatrixPrice.of(counts, pooled).differences < 1.0
 
 
 def test_a_permutation_costs_little_however_many_symbols_there_are():
     """The BIC would ask for 300 · 299/2 · log 100 nats, which is more than there is to be gained."""
     N, n = 300, 100
     counts = n * (0.7 * np.eye(N) + 0.3 / N)
-    price = column_prices(counts, np.full(N, 1 / N)).sum()
+    price = MatrixPrice.of(counts, np.full(N, 1 / N)).differences
     gain = N * n * (0.7 * np.log(0.7 * N))
     assert 0 < price < gain / 3 < N * (N - 1) / 2 * np.log(n)
 

@@ -7,7 +7,7 @@ import numpy as np
 from scb.arrays import Array
 from scb.mixture.data import Data, Rows
 from scb.mixture.model import Mixture
-from scb.mixture.price import column_prices
+from scb.mixture.price import MatrixPrice
 from scb.mixture.rows import RowTable
 
 
@@ -61,8 +61,8 @@ class Prices:
         self.at = at
         self.counts = at.P * rows.total(RowTable.evaluate, at).P
         places = [slice(None)] if at.owners is None else map(at.place, at.owners)
-        priced = (column_prices(self.counts[:, place], at.background) for place in places)
-        self.columns = np.concatenate([np.zeros(0), *priced])
+        self.matrices = [MatrixPrice.of(self.counts[:, place], at.background) for place in places]
+        self.columns = np.concatenate([np.zeros(0), *(one.columns for one in self.matrices)])
 
     def current(self, k: int) -> float:
         """Twice the cost of the current symbol in state k: a column, and the choice of the
@@ -72,5 +72,16 @@ class Prices:
 
     def matrix(self, t: int, states: list[int]) -> float:
         """Twice the cost of position t, with its matrix, in all states that attend to it."""
-        price = self.columns[self.at.place(t)].sum()
-        return float(matrix_costs(self.data, states, np.array(price))[t])
+        return float(matrix_costs(self.data, states, np.array(self.in_states(t, states)))[t])
+
+    def in_states(self, t: int, states: list[int]) -> float:
+        """The cost in nats of the matrix at position t, or of the shared one, if these states alone
+        use it. What its columns have in common costs nothing if it follows from the labels of all
+        states, or if each of these states has another slot, whose matrix can take it.
+        """
+        owners = self.at.owners
+        price = self.matrices[0 if owners is None else owners.index(t)]
+        beside = owners is not None and (np.count_nonzero(self.at.q[states, 1:], axis=1) > 1).all()
+        if beside or len(states) == np.count_nonzero(self.data.counts):
+            return price.differences
+        return float(price.columns.sum())

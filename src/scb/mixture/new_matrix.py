@@ -11,7 +11,7 @@ from scb.arrays import Array
 from scb.mixture.data import Data
 from scb.mixture.lag_costs import matrix_costs
 from scb.mixture.model import quotient, rounded, smoothed_columns
-from scb.mixture.price import column_prices
+from scb.mixture.price import MatrixPrice
 from scb.mixture.tuning import TUNING
 
 # How often labels came with each token, and how often they were to be expected
@@ -76,7 +76,7 @@ def new_matrix_gains(
             break
         total = expected[t].sum(axis=1, keepdims=True)
         base = quotient(expected[t], np.broadcast_to(total, expected[t].shape)).T
-        gain = most[t] - 2 * least * column_prices(came[t].T, base).sum()
+        gain = most[t] - 2 * least * MatrixPrice.of(came[t].T, base).differences
         if scores is None or can_attain(scores, t, statistics[t] - gain):
             gains[t] = gain
     return gains

@@ -94,7 +94,7 @@ def cost(search: Selection, rows: Rows, pairs: frozenset[Pair], to_prune: bool) 
         if is_current(data, t):
             costs += [prices.current(k) for k in states]
         elif states == search.users(t):
-            matrices.append(2 * float(prices.columns[search.mixture.place(t)].sum()))
+            matrices.append(2 * prices.in_states(t, states))
             costs.append(prices.matrix(t, states))
         else:
             costs += [float(weight_costs(data, [k])[t]) for k in states]

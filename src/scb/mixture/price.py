@@ -17,7 +17,15 @@ and for 2,000.
 The concentration α is the value that makes the labels of all columns most likely, but at most N²/2;
 at this limit, each entry of a column is worth N/2 labels on average. Without a limit, a matrix
 whose columns are all alike would cost nothing, so any lag could be added.
+
+If G were known, each column would cost as much. But G is estimated from the same labels, with and
+without the matrix. Without it, all n labels say what G is. With it, they say only as much as
+Σ_o n_o·α/(n_o + α) labels would, since they also have to say how the columns differ from G. So the
+matrix is charged for what its columns have in common, which is G, once too often: by what it costs
+to learn G from n labels, beyond what it costs from so many fewer.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
@@ -71,10 +79,36 @@ class ColumnCounts:
                 marginal = other
         return best
 
+    def prices(self, alpha: float) -> Array:
+        """(C,): the cost of each column, with concentration α."""
+        return np.maximum(self.largest() - self.marginal(alpha), 0.0)
 
-def column_prices(counts: Array, base: Array) -> Array:
-    """(C,): the cost of each column of a matrix of expected labels (N, C), in nats; an empty column
-    costs 0. See ``ColumnCounts`` for ``base``.
-    """
-    columns = ColumnCounts(counts, base)
-    return np.maximum(columns.largest() - columns.marginal(columns.concentration()), 0.0)
+
+class MatrixPrice(NamedTuple):
+    """The cost of a matrix, in nats."""
+
+    columns: Array  # (C,), of each column; an empty column costs 0
+    common: float  # the part of it that what the columns have in common does not cost again
+
+    @classmethod
+    def of(cls, counts: Array, base: Array) -> "MatrixPrice":
+        """The cost of a matrix of expected labels (N, C). See ``ColumnCounts`` for ``base``."""
+        columns = ColumnCounts(counts, base)
+        alpha = columns.concentration()
+        n = columns.n
+        share = float((n * alpha / (n + alpha)).sum() / max(n.sum(), TUNING.tiny))
+        labels = counts.sum(axis=1)
+        common = _price_of_distribution(labels) - _price_of_distribution(share * labels)
+        return cls(columns.prices(alpha), common)
+
+    @property
+    def differences(self) -> float:
+        """The cost of what differs between columns."""
+        return max(0.0, float(self.columns.sum()) - self.common)
+
+
+def _price_of_distribution(labels: Array) -> float:
+    """What it costs to learn a distribution from labels (N,), if each is equally likely a priori."""
+    labels = labels[labels > TUNING.least_count, None]
+    N = len(labels)
+    return float(ColumnCounts(labels, np.full(N, 1 / N)).prices(N)[0]) if N else 0.0

@@ -81,9 +81,10 @@ def no_signal(data: Data, rows: Rows, fit: Fit, pruned: bool) -> bool:
     at = fit.mixture
     nothing = replace(at, q=np.eye(1, at.q.shape[1]).repeat(data.K, axis=0))
     without = float(rows.total(RowTable.logliks, nothing).sum())
-    price = Prices(data, rows, at).columns.sum()
+    slots = (at.q[:, 1:] > 0).sum(axis=1)
+    price = Prices(data, rows, at).in_states(0, np.flatnonzero(slots).tolist())
     positions = criterion(data)
-    of_positions = (at.q[:, 1:] > 0).sum(axis=1) @ positions if pruned else positions.max()
+    of_positions = slots @ positions if pruned else positions.max()
     return 2 * (fit.loglik - without) < 2 * price + of_positions
 
 
