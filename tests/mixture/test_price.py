@@ -161,3 +161,37 @@ def test_a_lag_of_many_symbols_is_charged_its_price():
     assert (rows["delta_bic"] > 0).all()
     assert (rows["delta_bic"] < 2 * rows["nats"]).all()
     assert (2 * rows["nats"] < 99**2 * np.log(9000)).all()
+
+
+def markov(N, n, seed):
+    """A Markov chain: the current symbol matters, and nothing else does."""
+    rng = np.random.default_rng(seed)
+    cumulative = rng.dirichlet(np.full(N, 3.0), N).cumsum(axis=1)
+    x = [0]
+    for u in rng.random(n - 1).tolist():
+        x.append(min(N - 1, int(np.searchsorted(cumulative[x[-1]], u))))
+    return np.array(x)
+
+
+@pytest.mark.parametrize("transition", ["shared", "per_lag"])
+def test_a_lag_is_not_found_by_what_the_current_symbol_explains(transition):
+    """Lag 1 just misses its price after some symbols; with a free column, any other lag would explain the same labels."""
+    model = scb.SparseContextualBigram(30, transition=transition, context=True, background="labels")
+    found = [model.fit(markov(5, 1000, seed)).lags_["lag"] for seed in range(30)]
+    assert sum(bool((lags > 1).any()) for lags in found) <= 2
+    assert sum((lags == 1).sum() for lags in found) >= 90
+
+
+def test_two_lags_of_two_symbols_are_found_in_a_short_sequence():
+    """Much like the chain of hdMTD's paper with 1,000 symbols: lag 5 is drawn three times as often as lag 1, but says less."""
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(30):
+        x = rng.integers(2, size=1100).tolist()
+        for t in range(10, len(x)):
+            lag, zeros = (1, [0.3, 0.95]) if rng.random() < 0.27 else (5, [0.49, 0.66])
+            x[t] = int(rng.random() >= zeros[x[t - lag]])
+        model = scb.SparseContextualBigram(100, context=False, transition="per_lag").fit(x[100:])
+        found.append(set(model.lags_["lag"].tolist()))
+    assert found.count({1, 5}) >= 8
+    assert sum(not lags <= {1, 5} for lags in found) <= 1

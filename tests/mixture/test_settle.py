@@ -69,7 +69,7 @@ def per_lag(context, **options):
     return scb.SparseContextualBigram(6, transition="per_lag", context=context, background="labels", **options)
 
 
-@pytest.mark.parametrize(("N", "n", "seed"), [(6, 3000, 0), (6, 3000, 1), (8, 1500, 0)])
+@pytest.mark.parametrize(("N", "n", "seed"), [(6, 3000, 0), (6, 3000, 6), (8, 1500, 0)])
 def test_what_the_search_takes_back_does_not_pay(N, n, seed, monkeypatch):
     """The lags at which it goes on have a lower BIC than those that it takes back, each fitted as lags that are given."""
     x = chain(N, n, seed)

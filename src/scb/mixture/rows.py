@@ -290,6 +290,16 @@ class RowTable:
         slots = range(self.columns.shape[1])
         return np.column_stack([self._slot_term(j, at, under_background) for j in slots])
 
+    def labels_by_slot(self, at: Mixture) -> Array:
+        """(K, s, C): how many labels each slot explains with each column of P."""
+        terms = self.slot_terms(at)
+        labels = self.weight[:, None] * terms / terms.sum(axis=1, keepdims=True)
+        (K, s), C = at.q.shape, at.P.shape[1]
+        # Slots that look at no position have the column after the last one
+        place = (self.last[:, None] * s + np.arange(s)) * (C + 1) + self.columns
+        counts = np.bincount(place.ravel(), labels.ravel(), minlength=K * s * (C + 1))
+        return counts.reshape(K, s, C + 1)[..., :C]
+
     def logliks(self, at: Mixture) -> Array:
         """(K,): the log-likelihood of each state's samples."""
         return self._sum_by_state(np.log(self.likelihoods(at)), at)

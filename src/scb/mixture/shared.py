@@ -16,7 +16,6 @@ exact level of the score keeps the rate.)
 """
 
 from dataclasses import replace
-from operator import itemgetter
 
 import numpy as np
 
@@ -32,13 +31,28 @@ from scb.theory.gaussian import noise_quantile
 
 
 def removals(search: Selection, rows: Rows) -> list[Removal]:
-    """The weakest slot of each state."""
-    limits = criterion(search.data)
-    ratios = search.ratios(rows, search.all_slots(), TUNING.far_cost * limits)
-    weakest = {}
-    for (k, j), ratio in sorted(ratios.items(), key=itemgetter(1), reverse=True):
-        weakest[k] = Removal([(k, j)], float(limits[k]), ratio)
-    return list(weakest.values())
+    """The slot of each state that is worth least beyond its cost."""
+    limits = np.repeat(criterion(search.data)[:, None], search.mixture.q.shape[1], axis=1)
+    if not search.data.independent:
+        limits += _column_costs(search, rows)
+    ratios = search.ratios(rows, search.all_slots(), TUNING.far_cost * limits.max(axis=1))
+    chosen = [Removal([slot], float(limits[slot]), ratio) for slot, ratio in ratios.items()]
+    chosen.sort(key=lambda one: one.ratio - one.cost, reverse=True)
+    return list({one.slots[0][0]: one for one in chosen}.values())
+
+
+def _column_costs(search: Selection, rows: Rows) -> Array:
+    """(K, s): twice what the columns of P cost in nats that no slot but this one needs. Such a
+    column can learn whatever is the same in all samples of the state, at any position. What a
+    column costs grows like the logarithm of its labels.
+    """
+    labels = rows.total(RowTable.labels_by_slot, search.mixture)
+    n = np.maximum(labels.sum(axis=(0, 1)), 1.0)
+    alone = np.log(n / np.maximum(n - labels, 1.0)) / np.maximum(np.log(n), TUNING.tiny)
+    price = Prices(search.data, rows, search.mixture).matrices[0]
+    # What columns have in common in a single state is what all labels have in common
+    part = price.differences / max(price.columns.sum(), TUNING.tiny) if search.data.K == 1 else 1.0
+    return 2 * part * alone @ price.columns
 
 
 def candidates(
