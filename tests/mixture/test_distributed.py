@@ -163,6 +163,7 @@ def test_every_sum_equals_that_of_one_machine(monkeypatch):
             *((mine.total(f, at), theirs.total(f, at)) for f in (RowTable.evaluate, RowTable.curvature)),
             (mine.total(RowTable.information, at), theirs.total(RowTable.information, at)),
             ([mine.total(RowTable.removal_ratios, at)], [theirs.total(RowTable.removal_ratios, at)]),
+            ([mine.total(RowTable.labels_by_slot, at)], [theirs.total(RowTable.labels_by_slot, at)]),
             (mine.total(RowTable.curvature_along, at, U, at.q), theirs.total(RowTable.curvature_along, at, U, at.q)),
             ([mine.total(RowTable.logliks, at)], [theirs.total(RowTable.logliks, at)]),
             tuple(one.total(RowTable.weight_curvature, at, np.arange(4) != 2) for one in (mine, theirs)),

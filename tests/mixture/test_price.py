@@ -7,7 +7,10 @@ from scipy.special import betaln, logsumexp
 from scipy.stats import beta
 
 import scb
+from scb.mixture.model import Mixture
 from scb.mixture.price import ColumnCounts, MatrixPrice
+from scb.mixture.rows import RowTable, Slots
+from scb.sequences.coding import windows_of_symbols
 from scb.sequences.lag_fit import LagSettings
 
 
@@ -161,6 +164,23 @@ def test_a_lag_of_many_symbols_is_charged_its_price():
     assert (rows["delta_bic"] > 0).all()
     assert (rows["delta_bic"] < 2 * rows["nats"]).all()
     assert (2 * rows["nats"] < 99**2 * np.log(9000)).all()
+
+
+def test_the_labels_of_slots_are_those_of_their_columns_and_weights():
+    """With a background in some rows, a lag before the first symbol, and a state that has one slot less."""
+    x, _ = permuted(4, 300, 0)
+    data, _, _ = windows_of_symbols(x, None, 6, True)
+    P = np.random.default_rng(0).dirichlet(np.ones(4), 4).T
+    q = np.array([[0.2, 0.3, 0.5]] * 3 + [[0.4, 0.6, 0.0]])
+    support = [np.array([0, 3])] * 3 + [np.array([2])]
+    at = Mixture(P, data.label_distribution, q)
+    rows = data.rows(Slots.from_support(support, None, 3))
+    labels = rows.total(RowTable.labels_by_slot, at)
+    sums = rows.total(RowTable.evaluate, at)
+    np.testing.assert_allclose(labels.sum(axis=(0, 1)), (P * sums.P).sum(axis=0))
+    whole = data.whole().rows(Slots.from_support(support, None, 3))
+    by_weight = q * whole.total(RowTable.evaluate, at).q
+    np.testing.assert_allclose(whole.total(RowTable.labels_by_slot, at).sum(axis=2)[:, 1:], by_weight[:, 1:])
 
 
 def markov(N, n, seed):

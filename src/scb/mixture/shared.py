@@ -11,8 +11,9 @@ this is the extended BIC (Chen and Chen 2008), c = log n_k + 2 log(K·T), in whi
 log n_k and its choice among K·T positions costs 2 log(K·T). If the weight is 0, the ratio exceeds c
 with the probability that a Gaussian exceeds √c, so about 1/√(2π n_k c) false positions would pass
 in a fit. For iid contexts, c is lower: the probability of a false position among all K·T is 5/n_k,
-but at most 5 %. (If P has entries near 0, the ratio has heavier tails than a Gaussian, but the
-exact level of the score keeps the rate.)
+but at most 5 %. (If P has entries near 0, the ratio has heavier tails than a Gaussian, but the exact
+level of the score keeps the rate.) For sequences, a position is also charged for the columns of P
+that no other position uses.
 """
 
 from dataclasses import replace
@@ -42,9 +43,10 @@ def removals(search: Selection, rows: Rows) -> list[Removal]:
 
 
 def _column_costs(search: Selection, rows: Rows) -> Array:
-    """(K, s): twice what the columns of P cost in nats that no slot but this one needs. Such a
-    column can learn whatever is the same in all samples of the state, at any position. What a
-    column costs grows like the logarithm of its labels.
+    """(K, s): twice the cost in nats of the columns of P that each slot alone uses. Such a column
+    can learn what all samples of the state have in common, whatever the position. Where slots
+    share a column, a slot is charged for the logarithm of the labels, by which it exceeds that
+    without the slot.
     """
     labels = rows.total(RowTable.labels_by_slot, search.mixture)
     n = np.maximum(labels.sum(axis=(0, 1)), 1.0)
