@@ -55,11 +55,11 @@ scoreboard: scoreboard-data  ## outside problems and outside estimators: run wha
 	.venv-scoreboard/bin/python benchmarks/scoreboard --jobs 2
 
 scoreboard-data: venv  ## what the scoreboard reads, from packages that are not installed (45 MB); one file more comes from R
-	mkdir -p benchmarks/scoreboard/data
-	cd benchmarks/scoreboard/data && test -e brotli-*.tar.gz || ../../../$(BIN)/pip download --quiet --no-deps --no-binary :all: brotli==1.2.1
-	cd benchmarks/scoreboard/data && test -e biopython-*.tar.gz || ../../../$(BIN)/pip download --quiet --no-deps --no-binary :all: biopython==1.88
-	cd benchmarks/scoreboard/data && test -e music21-*.whl || ../../../$(BIN)/pip download --quiet --no-deps music21==10.5.1
-	@test -e benchmarks/scoreboard/data/tempdata.csv || echo "for Brasilia, in R: write.csv(hdMTD::tempdata, \"benchmarks/scoreboard/data/tempdata.csv\", row.names = FALSE)"
+	mkdir -p benchmarks/scoreboard/downloads
+	cd benchmarks/scoreboard/downloads && test -e brotli-*.tar.gz || ../../../$(BIN)/pip download --quiet --no-deps --no-binary :all: brotli==1.2.1
+	cd benchmarks/scoreboard/downloads && test -e biopython-*.tar.gz || ../../../$(BIN)/pip download --quiet --no-deps --no-binary :all: biopython==1.88
+	cd benchmarks/scoreboard/downloads && test -e music21-*.whl || ../../../$(BIN)/pip download --quiet --no-deps music21==10.5.1
+	@test -e benchmarks/scoreboard/downloads/tempdata.csv || echo "for Brasilia, in R: write.csv(hdMTD::tempdata, \"benchmarks/scoreboard/downloads/tempdata.csv\", row.names = FALSE)"
 
 pictures: venv  ## the pictures of the first page: one sample, drawn, and three findings from results on disk
 	$(BIN)/python -m scb.picture docs/images
@@ -109,4 +109,4 @@ lock: venv  ## renew the lock files from pyproject.toml (asks for uv)
 	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group release -c requirements.lock -o requirements-release.lock
 
 clean:
-	rm -rf .venv .venv-torch .venv-scoreboard benchmarks/scoreboard/data .release dist results docs/_build docs/learn docs/reference/api docs/reference/api.md docs/reference/cli.md
+	rm -rf .venv .venv-torch .venv-scoreboard benchmarks/scoreboard/downloads .release dist results docs/_build docs/learn docs/reference/api docs/reference/api.md docs/reference/cli.md

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-DATA = Path(os.environ.get("SCOREBOARD_DATA", Path(__file__).parent / "data"))
+DATA = Path(os.environ.get("SCOREBOARD_DATA", Path(__file__).parent / "downloads"))
 
 
 class MissingData(RuntimeError):
