@@ -133,8 +133,8 @@ FAMILIES = {  # tokens, positions, of which so many matter, samples, columns wit
 }
 FRESH = 30_000  # seeds before this one were looked at when the intervals were made
 # The first seeds of noise and of symbols; those before judged an earlier search
-NEW_NOISE = 500
-NEW_SYMBOLS = 120
+NEW_NOISE = 600
+NEW_SYMBOLS = 140
 
 
 def incomplete(case: Case) -> Row:

@@ -43,18 +43,20 @@ def removals(search: Selection, rows: Rows) -> list[Removal]:
 
 
 def _column_costs(search: Selection, rows: Rows) -> Array:
-    """(K, s): twice the cost in nats of the columns of P that each slot alone uses. Such a column
-    can learn what all samples of the state have in common, whatever the position. Where slots
-    share a column, a slot is charged for the logarithm of the labels, by which it exceeds that
-    without the slot.
+    """(K, s): twice the cost in nats of the columns of P that explain more labels in this slot than
+    in all others together. Such a column can learn what all samples of the state have in common,
+    whatever the position. What a column costs grows like the logarithm of its labels, so the slot
+    is charged for the part of the logarithm that is gone without it.
     """
     labels = rows.total(RowTable.labels_by_slot, search.mixture)
-    n = np.maximum(labels.sum(axis=(0, 1)), 1.0)
-    alone = np.log(n / np.maximum(n - labels, 1.0)) / np.maximum(np.log(n), TUNING.tiny)
+    n = labels.sum(axis=(0, 1))
+    ratio = np.where(2 * labels > n, np.maximum(n, 1.0) / np.maximum(n - labels, 1.0), 1.0)
+    part = np.log(ratio) / np.log(np.maximum(n, 2.0))
     price = Prices(search.data, rows, search.mixture).matrices[0]
-    # What columns have in common in a single state is what all labels have in common
-    part = price.differences / max(price.columns.sum(), TUNING.tiny) if search.data.K == 1 else 1.0
-    return 2 * part * alone @ price.columns
+    if search.data.K == 1:
+        # What the columns have in common is what all labels have in common
+        part *= price.differences / max(price.columns.sum(), TUNING.tiny)
+    return 2 * part @ price.columns
 
 
 def candidates(
