@@ -49,8 +49,8 @@ def test_with_many_labels_a_column_costs_what_the_bic_asks_for():
 @pytest.mark.parametrize("difference", [0.0, 0.1, 0.3])
 @pytest.mark.parametrize("labels", [(20, 30), (300, 700), (5000, 5000)])
 def test_what_columns_have_in_common_is_not_paid_for_twice(labels, difference):
-    """The gain less the price is the ratio of two marginal likelihoods, both integrals over G: with a matrix whose columns are drawn
-    about G, and with G alone.
+    """The gain less the price is the ratio of two marginal likelihoods, both integrals over G: with a matrix whose columns are
+    drawn about G, and with G alone.
     """
     n = np.array(labels)
     first = np.round(n * (0.4 + difference * np.array([1, 0])))
