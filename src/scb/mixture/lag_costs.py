@@ -76,12 +76,10 @@ class Prices:
 
     def in_states(self, t: int, states: list[int]) -> float:
         """The cost in nats of the matrix at position t, or of the shared one, if these states alone
-        use it. What its columns have in common costs nothing if it follows from the labels of all
-        states, or if each of these states has another slot, whose matrix can take it.
+        use it. What its columns have in common costs nothing if they are all states that occur: it
+        is what all labels have in common.
         """
-        owners = self.at.owners
-        price = self.matrices[0 if owners is None else owners.index(t)]
-        beside = owners is not None and (np.count_nonzero(self.at.q[states, 1:], axis=1) > 1).all()
-        if beside or len(states) == np.count_nonzero(self.data.counts):
+        price = self.matrices[0 if self.at.owners is None else self.at.owners.index(t)]
+        if len(states) == np.count_nonzero(self.data.counts):
             return price.differences
         return float(price.columns.sum())

@@ -13,7 +13,7 @@ with the probability that a Gaussian exceeds √c, so about 1/√(2π n_k c) fal
 in a fit. For iid contexts, c is lower: the probability of a false position among all K·T is 5/n_k,
 but at most 5 %. (If P has entries near 0, the ratio has heavier tails than a Gaussian, but the exact
 level of the score keeps the rate.) For sequences, a position is also charged for the columns of P
-that no other position uses.
+that it uses more than all others together.
 """
 
 from dataclasses import replace
