@@ -297,7 +297,7 @@ class RowTable:
         (K, s), C = at.q.shape, at.P.shape[1]
         # Slots that look at no position have the column after the last one
         place = (self.last[:, None] * s + np.arange(s)) * (C + 1) + self.columns
-        counts = np.bincount(place.ravel(), labels.ravel(), minlength=K * s * (C + 1))
+        counts = np.bincount(place.ravel(), labels.ravel(), minlength=K * s * (C + 1)).astype(float)
         return counts.reshape(K, s, C + 1)[..., :C]
 
     def logliks(self, at: Mixture) -> Array:
