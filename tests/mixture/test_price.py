@@ -167,7 +167,7 @@ def test_a_lag_of_many_symbols_is_charged_its_price():
 
 
 def test_the_labels_of_slots_are_those_of_their_columns_and_weights():
-    """With a background in some rows, a lag before the first symbol, and a state that has one slot less."""
+    """With a background in some rows, a lag before the first symbol, and a state that has one slot fewer."""
     x, _ = permuted(4, 300, 0)
     data, _, _ = windows_of_symbols(x, None, 6, True)
     P = np.random.default_rng(0).dirichlet(np.ones(4), 4).T

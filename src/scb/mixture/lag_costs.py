@@ -76,8 +76,8 @@ class Prices:
 
     def in_states(self, t: int, states: list[int]) -> float:
         """The cost in nats of the matrix at position t, or of the shared one, if these states alone
-        use it. What its columns have in common costs nothing if they are all states that occur: it
-        is what all labels have in common.
+        use it. If these are all the states that occur, what its columns have in common costs
+        nothing, because it is what all labels have in common.
         """
         price = self.matrices[0 if self.at.owners is None else self.at.owners.index(t)]
         if len(states) == np.count_nonzero(self.data.counts):

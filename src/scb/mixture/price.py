@@ -18,11 +18,11 @@ The concentration α is the value that makes the labels of all columns most like
 at this limit, each entry of a column is worth N/2 labels on average. Without a limit, a matrix
 whose columns are all alike would cost nothing, so any lag could be added.
 
-If G were known, each column would cost as much. But G is estimated from the same labels, with and
-without the matrix. Without it, all n labels say what G is. With it, they say only as much as
-Σ_o n_o·α/(n_o + α) labels would, since they also have to say how the columns differ from G. So the
-matrix is charged for what its columns have in common, which is G, once too often: by what it costs
-to learn G from n labels, beyond what it costs from so many fewer.
+This price takes G as known, but G is estimated from the same labels, with and without the matrix.
+Without the matrix, all n labels say what G is. With it, they say only as much about G as
+Σ_o n_o·α/(n_o + α) labels would, since they also have to say how the columns differ from G. The
+columns have G in common, so the part of the price that is due to G alone has been paid already: it
+is the cost of learning G from n labels minus that of learning it from the smaller number.
 """
 
 from typing import NamedTuple
@@ -88,7 +88,7 @@ class MatrixPrice(NamedTuple):
     """The cost of a matrix, in nats."""
 
     columns: Array  # (C,), of each column; an empty column costs 0
-    common: float  # the part of it that what the columns have in common does not cost again
+    common: float  # how much of it is due to what the columns have in common
 
     @classmethod
     def of(cls, counts: Array, base: Array) -> "MatrixPrice":

@@ -45,8 +45,8 @@ def removals(search: Selection, rows: Rows) -> list[Removal]:
 def _column_costs(search: Selection, rows: Rows) -> Array:
     """(K, s): twice the cost in nats of the columns of P that explain more labels in this slot than
     in all others together. Such a column can learn what all samples of the state have in common,
-    whatever the position. What a column costs grows like the logarithm of its labels, so the slot
-    is charged for the part of the logarithm that is gone without it.
+    whatever the position. The cost of a column grows like the logarithm of its labels, so the slot
+    is charged for the part of the logarithm that would be lost without it.
     """
     labels = rows.total(RowTable.labels_by_slot, search.mixture)
     n = labels.sum(axis=(0, 1))
